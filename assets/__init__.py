@@ -1,0 +1,1 @@
+"""Dagster wiring: resolve paths, call a function, say what came out."""

@@ -1,0 +1,1 @@
+"""DyRep and LDG on event tables as tensors."""

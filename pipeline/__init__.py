@@ -1,0 +1,1 @@
+"""Plain functions on files and frames: from raw archives to event tables and the warehouse."""

@@ -1,0 +1,1 @@
+"""GH Archive: hour files fetched, decoded and normalized."""

@@ -1,0 +1,111 @@
+"""The lake: where every file of the system is kept under one home, and how files are written whole or not at all."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The folders below `$LDG_HOME`. Paths only: nothing here reads, writes or creates."""
+
+    home: Path
+
+    @property
+    def gharchive_raw(self) -> Path:
+        """Hour files as published, in `YYYY/MM/DD/` folders, each with what is known of it beside it."""
+        return self.home / "raw" / "gharchive"
+
+    @property
+    def social_evolution_raw(self) -> Path:
+        """The Social Evolution source as it was given."""
+        return self.home / "raw" / "social_evolution"
+
+    @property
+    def github_events(self) -> Path:
+        """Normalized events, one `date=YYYY-MM-DD` folder a file day."""
+        return self.home / "events" / "github"
+
+    @property
+    def github_quarantine(self) -> Path:
+        """What could not be read as an event, with the reason, one `date=YYYY-MM-DD` folder a file day."""
+        return self.home / "quarantine" / "github"
+
+    @property
+    def github_accounts(self) -> Path:
+        """One `date=YYYY-MM-DD.parquet` a file day: for each hour file, where its events went."""
+        return self.home / "accounts" / "github"
+
+    @property
+    def own(self) -> Path:
+        """The user's own datasets, one folder with a `dataset.toml` each."""
+        return self.home / "own"
+
+    @property
+    def results(self) -> Path:
+        """Result tables as Parquet: the truth behind the warehouse."""
+        return self.home / "results"
+
+    @property
+    def warehouse(self) -> Path:
+        """The DuckDB window onto everything."""
+        return self.home / "warehouse.duckdb"
+
+    @property
+    def report(self) -> Path:
+        """The report a person looks at."""
+        return self.home / "report" / "index.html"
+
+    def github_day(self, day: date) -> Path:
+        """Folder of one file day's normalized events."""
+        return self.github_events / f"date={day.isoformat()}"
+
+    def dataset(self, dataset: str) -> Path:
+        """Folder of one dataset's event table."""
+        return self.home / "datasets" / dataset
+
+    def model(self, dataset: str, variant: str) -> Path:
+        """Folder of everything kept of one trained variant (all its seeds)."""
+        return self.home / "models" / dataset / variant
+
+    def known_graph(self, dataset: str) -> Path:
+        """A graph to hold the learned one against, never an input to training (columns source, target)."""
+        return self.home / "known_graphs" / f"{dataset}.parquet"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary sibling of `path`; on success it is flushed and takes `path`'s place, else it vanishes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """Write `frame` as Parquet, whole or not at all."""
+    with replacing(path) as temporary:
+        frame.write_parquet(temporary)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write `text` as UTF-8, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(value: Any, path: Path) -> None:  # noqa: ANN401 - JSON is any value
+    """Write `value` as readable JSON, whole or not at all."""
+    write_text(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n", path)

@@ -1,0 +1,56 @@
+"""Progress of long work: a bar in a terminal, log lines with rate and remaining time elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from tqdm import tqdm
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Progress:
+    """Counts finished units of work and tells of them.
+
+    With `log` (for instance `context.log.info` of a Dagster asset) it writes a line at most every ten seconds and
+    one at the end; without it, it draws a bar when standard error is a terminal and is silent otherwise.
+    """
+
+    def __init__(self, label: str, total: int, unit: str, log: Callable[[str], None] | None = None) -> None:
+        self.label, self.total, self.unit, self.log = label, total, unit, log
+        self.done = 0
+        self.note = ""
+        self.started = self.told = time.monotonic()
+        hidden = log is not None or not sys.stderr.isatty()
+        self.bar = tqdm(total=total, desc=label, unit=unit, disable=hidden, unit_scale=True, leave=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.close()
+        if self.log is not None and error is None:
+            self.log(self.line())
+
+    def advance(self, units: int = 1, note: str = "") -> None:
+        """Count `units` as done; `note` (for instance the loss) is shown beside the count."""
+        self.done += units
+        self.note = note or self.note
+        self.bar.set_postfix_str(self.note, refresh=False)
+        self.bar.update(units)
+        now = time.monotonic()
+        if self.log is not None and now - self.told >= SECONDS_BETWEEN_LINES and self.done < self.total:
+            self.told = now
+            self.log(self.line())
+
+    def line(self) -> str:
+        """The state of the work in one line."""
+        seconds = max(time.monotonic() - self.started, 1e-9)
+        rate = self.done / seconds
+        left = f", {(self.total - self.done) / rate:.0f} s left" if 0 < self.done < self.total else ""
+        note = f" · {self.note}" if self.note else ""
+        return f"{self.label}: {self.done:,}/{self.total:,} {self.unit} ({rate:,.1f}/s{left}){note}"

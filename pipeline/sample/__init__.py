@@ -1,0 +1,1 @@
+"""The embedded sample world: both raw sources, with a planted graph."""

@@ -1,0 +1,1 @@
+"""MIT Social Evolution: raw files to events."""
