@@ -1,0 +1,344 @@
+"""The contract of a dataset: its events, nodes, association graphs and statistics, as all downstream read it."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+import polars as pl
+
+from pipeline.lake import write_json, write_parquet
+
+KINDS = ("association", "communication")
+CLOCKS = ("UTC", "local")
+TIME = pl.Datetime("us")
+SCHEMAS: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
+    "events": {
+        "idx": pl.Int64,
+        "u": pl.Int32,
+        "v": pl.Int32,
+        "type": pl.String,
+        "kind": pl.String,
+        "created_at": TIME,
+        "split": pl.String,
+    },
+    "nodes": {"node": pl.Int32, "name": pl.String, "features": pl.List(pl.Float32)},
+    "associations": {"relation": pl.String, "snapshot": pl.String, "u": pl.Int32, "v": pl.Int32},
+    "association_events": {"relation": pl.String, "u": pl.Int32, "v": pl.Int32, "created_at": TIME},
+}
+
+
+@dataclass(frozen=True)
+class EventTable:
+    """One dataset, ready for a model; the frames have exactly the columns of `SCHEMAS`.
+
+    `metadata` is what `dataset.json` holds: description, relations, clock, split, stats, what was dropped.
+    Read back from a folder it also has the files' hashes and the `fingerprint` a trained model is tied to.
+    """
+
+    name: str
+    title: str
+    nodes: pl.DataFrame
+    events: pl.DataFrame
+    associations: pl.DataFrame
+    association_events: pl.DataFrame
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Split:
+    """When testing starts, and on which clock.
+
+    `test_start` is wall-clock time in `time_zone`. With the clock `UTC` event times are UTC and the boundary
+    is converted to it; with `local` event times are themselves wall-clock times of `time_zone`.
+    """
+
+    test_start: datetime
+    time_zone: str = "UTC"
+    clock: str = "UTC"
+
+    def __post_init__(self) -> None:
+        if self.clock not in CLOCKS:
+            raise ValueError(f"clock is {self.clock!r}; it takes 'UTC' or 'local'")
+        if self.time_zone not in available_timezones():
+            raise ValueError(
+                f"time_zone is {self.time_zone!r}; it takes a zone's full name, such as 'America/Toronto'"
+            )
+        if self.test_start.tzinfo is not None:
+            raise ValueError(
+                "test_start carries a UTC offset; it takes a time without one, read in time_zone"
+            )
+
+    @property
+    def boundary(self) -> datetime:
+        """The first moment of the test period on the clock of the event table, naive."""
+        return on_clock(self.test_start, self.time_zone, self.clock)
+
+
+def on_clock(moment: datetime, time_zone: str, clock: str) -> datetime:
+    """A naive wall-clock `moment` of `time_zone` as a naive time on `clock`."""
+    if clock == "local":
+        return moment
+    return moment.replace(tzinfo=ZoneInfo(time_zone)).astimezone(ZoneInfo("UTC")).replace(tzinfo=None)
+
+
+def build_event_table(
+    *,
+    name: str,
+    title: str,
+    description: str,
+    rows: pl.DataFrame,
+    node_names: Sequence[str],
+    split: Split,
+    relations: Sequence[str],
+    associations: pl.DataFrame | None = None,
+    association_events: pl.DataFrame | None = None,
+    features: Sequence[Sequence[float]] | None = None,
+    entries_per_association: int = 1,
+    dropped: dict[str, int] | None = None,
+) -> EventTable:
+    """Number nodes and events, split them in time, count them, and check the result.
+
+    `rows` has source, target, type, kind, created_at (naive, on the split's clock); events at the same moment
+    keep the order they have there. `node_names` gives node ids by position. `associations` has relation,
+    snapshot, source, target: one row an entry of a directed adjacency, repeated ones counted once.
+    `association_events` has relation, source, target, created_at. Every name must be in `node_names`.
+    The validation period is the last tenth of the time from the first event to the start of the test period.
+    `entries_per_association` is how many adjacency entries the statistics count as one association.
+    `dropped` tells what the source held that is not in `rows`, and why.
+    """
+    if entries_per_association not in (1, 2):
+        raise ValueError(f"entries_per_association is {entries_per_association}; it takes 1 or 2")
+    if not relations:
+        raise ValueError(f"dataset {name!r}: relations is empty; it takes the dataset's own relation first")
+    if rows.is_empty():
+        raise ValueError(f"dataset {name!r} has no events; check the dates and the node list")
+    ids = pl.DataFrame({"name": list(node_names)}, schema={"name": pl.String}).with_row_index("node")
+    if ids["name"].n_unique() != ids.height:
+        twice = ids.filter(pl.col("name").is_duplicated())["name"][0]
+        raise ValueError(f"dataset {name!r}: node {twice!r} is listed twice")
+
+    first, boundary = rows["created_at"].min(), split.boundary
+    assert isinstance(first, datetime)
+    validation_start = boundary - (boundary - first) / 10
+    events = (
+        numbered(rows, ids, name)
+        .sort("created_at", maintain_order=True)
+        .with_row_index("idx")
+        .with_columns(split=period(validation_start, boundary))
+    )
+    graph = numbered(empty("associations") if associations is None else associations, ids, name)
+    ties = numbered(
+        empty("association_events") if association_events is None else association_events, ids, name
+    )
+    if features is not None and len(features) != len(node_names):
+        raise ValueError(f"dataset {name!r}: {len(features)} rows of features for {len(node_names)} nodes")
+    nodes = ids.with_columns(
+        features=pl.Series(
+            "features", [None] * ids.height if features is None else list(features), pl.List(pl.Float32)
+        )
+    )
+    table = EventTable(
+        name=name,
+        title=title,
+        nodes=shaped(nodes, "nodes"),
+        events=shaped(events, "events"),
+        associations=shaped(graph, "associations").unique().sort("relation", "snapshot", "u", "v"),
+        association_events=shaped(ties, "association_events").sort(
+            "created_at", "relation", "u", "v", maintain_order=True
+        ),
+        metadata={
+            "name": name,
+            "title": title,
+            "description": description,
+            "relations": list(relations),
+            "clock": split.clock,
+            "time_zone": split.time_zone,
+            "split": {
+                "test_start": boundary.isoformat(),
+                "validation_start": validation_start.isoformat(),
+            },
+            "entries_per_association": entries_per_association,
+            "dropped": dropped or {},
+        },
+    )
+    table.metadata["stats"] = dataset_stats(table)
+    if violations := check_event_table(table):
+        raise ValueError(f"dataset {name!r}: " + "; ".join(violations))
+    return table
+
+
+def period(validation_start: datetime, test_start: datetime) -> pl.Expr:
+    """The split that an event's time puts it in."""
+    return (
+        pl.when(pl.col("created_at") >= test_start)
+        .then(pl.lit("test"))
+        .when(pl.col("created_at") >= validation_start)
+        .then(pl.lit("validation"))
+        .otherwise(pl.lit("train"))
+    )
+
+
+def numbered(rows: pl.DataFrame, ids: pl.DataFrame, dataset: str) -> pl.DataFrame:
+    """`rows` in their order with node ids u and v beside the names source and target."""
+    if "source" not in rows.columns:
+        return rows
+    found = rows.join(
+        ids.select(pl.col("name").alias("source"), pl.col("node").alias("u")),
+        on="source",
+        how="left",
+        maintain_order="left",
+    ).join(
+        ids.select(pl.col("name").alias("target"), pl.col("node").alias("v")),
+        on="target",
+        how="left",
+        maintain_order="left",
+    )
+    strangers = found.filter(pl.col("u").is_null() | pl.col("v").is_null())
+    if strangers.height:
+        row = strangers.row(0, named=True)
+        stranger = row["source"] if row["u"] is None else row["target"]
+        raise ValueError(
+            f"dataset {dataset!r}: {stranger!r} has events or associations but is not in the node list"
+        )
+    return found
+
+
+def empty(frame: str) -> pl.DataFrame:
+    """An empty frame of the event table."""
+    return pl.DataFrame(schema=SCHEMAS[frame])
+
+
+def shaped(rows: pl.DataFrame, frame: str) -> pl.DataFrame:
+    """`rows` with exactly the columns and types of a frame of the event table."""
+    return rows.select(pl.col(column).cast(dtype) for column, dtype in SCHEMAS[frame].items())
+
+
+def dataset_stats(table: EventTable) -> dict[str, int]:
+    """The dataset's row of the paper's Table 2.
+
+    Training counts include the validation period. Associations are entries of the graph of the dataset's own
+    relations, `entries_per_association` of them counting as one: the paper prints entries for Social Evolution
+    and half the directed follows for GitHub.
+    """
+    own = table.associations.filter(pl.col("relation").is_in(table.metadata["relations"]))
+    per_tie = table.metadata["entries_per_association"]
+    counts = table.events.group_by((pl.col("split") == "test").alias("test"), "kind").len()
+    by = {(test, kind): n for test, kind, n in counts.iter_rows()}
+    return {
+        "nodes": table.nodes.height,
+        "initial_associations": own.filter(pl.col("snapshot") == "initial").height // per_tie,
+        "final_associations": own.filter(pl.col("snapshot") == "final").height // per_tie,
+        "train_communications": by.get((False, "communication"), 0),
+        "train_associations": by.get((False, "association"), 0),
+        "test_communications": by.get((True, "communication"), 0),
+        "test_associations": by.get((True, "association"), 0),
+    }
+
+
+def check_event_table(table: EventTable) -> list[str]:
+    """Every promise of the contract that `table` breaks, in words; an empty list when it keeps them all."""
+    wrong = [
+        f"{frame} has columns {dict(getattr(table, frame).schema)}, not {schema}"
+        for frame, schema in SCHEMAS.items()
+        if dict(getattr(table, frame).schema) != schema
+    ]
+    if wrong:
+        return wrong
+    events, nodes = table.events, table.nodes
+    if loops := events.filter(pl.col("u") == pl.col("v")).height:
+        wrong.append(f"{loops} events are self-loops")
+    if not events["created_at"].is_sorted():
+        wrong.append("event times are not sorted")
+    if events["idx"].to_list() != list(range(events.height)):
+        wrong.append("event idx is not 0, 1, 2, …")
+    if nodes["node"].to_list() != list(range(nodes.height)):
+        wrong.append("node ids are not dense")
+    if nodes["name"].n_unique() != nodes.height or nodes["name"].null_count():
+        wrong.append("node names are missing or repeated")
+    for frame in ("events", "associations", "association_events"):
+        rows: pl.DataFrame = getattr(table, frame)
+        if rows.null_count().sum_horizontal().sum():
+            wrong.append(f"{frame} has empty values")
+        outside = rows.filter(
+            ~pl.col("u").is_between(0, nodes.height - 1) | ~pl.col("v").is_between(0, nodes.height - 1)
+        )
+        if outside.height:
+            wrong.append(f"{frame} names nodes outside 0…{nodes.height - 1}")
+    if strange := sorted(set(events["kind"]) - set(KINDS)):
+        wrong.append(f"event kinds {strange} are neither association nor communication")
+    if strange := sorted(set(table.associations["snapshot"]) - {"initial", "final"}):
+        wrong.append(f"snapshots {strange} are neither initial nor final")
+    wrong += split_violations(table)
+    if table.metadata["stats"] != dataset_stats(table):
+        wrong.append("counts differ from the stats")
+    return wrong
+
+
+def split_violations(table: EventTable) -> list[str]:
+    """Where the splits are not three periods one after another, or too empty to train and test on."""
+    events, wrong = table.events, []
+    if strange := sorted(set(events["split"]) - {"train", "validation", "test"}):
+        wrong.append(f"splits {strange} are none of train, validation, test")
+    boundaries = {part: datetime.fromisoformat(moment) for part, moment in table.metadata["split"].items()}
+    expected = period(boundaries["validation_start"], boundaries["test_start"])
+    if events.filter(pl.col("split") != expected).height:
+        wrong.append("splits overlap in time")
+    span = (
+        f"{events['created_at'].min()} to {events['created_at'].max()}" if events.height else "no time at all"
+    )
+    where = f"(events span {span}; testing starts {boundaries['test_start']})"
+    if not (events["split"] == "test").any():
+        wrong.append(f"no test event {where}")
+    if not (events["split"] == "train").any():
+        wrong.append(f"no training event {where}")
+    return wrong
+
+
+def write_event_table(table: EventTable, folder: Path) -> dict[str, Any]:
+    """Write the table's files, `dataset.json` last, and return what that file says.
+
+    The same table gives the same bytes. A run killed half-way leaves files that disagree with `dataset.json`,
+    which `read_event_table` refuses.
+    """
+    if violations := check_event_table(table):
+        raise ValueError(f"event table {table.name!r} is not written: " + "; ".join(violations))
+    for frame in SCHEMAS:
+        write_parquet(getattr(table, frame), folder / f"{frame}.parquet")
+    hashes = {f"{frame}.parquet": sha256(folder / f"{frame}.parquet") for frame in SCHEMAS}
+    metadata = {**table.metadata, "sha256": hashes}
+    trained_on = {"sha256": hashes, "relations": metadata["relations"], "split": metadata["split"]}
+    metadata["fingerprint"] = hashlib.sha256(json.dumps(trained_on, sort_keys=True).encode()).hexdigest()
+    write_json(metadata, folder / "dataset.json")
+    return metadata
+
+
+def read_event_table(folder: Path) -> EventTable:
+    """Read a table back; one that is absent, or half replaced by a killed run, is refused with what to do."""
+    remedy = "build the dataset's event_table again"
+    try:
+        metadata = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"no finished event table in {folder} (dataset.json is missing): {remedy}"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{folder / 'dataset.json'} is not JSON ({error}): {remedy}") from None
+    for file, expected in metadata["sha256"].items():
+        path = folder / file
+        if not path.exists() or sha256(path) != expected:
+            raise ValueError(
+                f"{path} is not the file that dataset.json describes, the table is half replaced: {remedy}"
+            )
+    frames = {frame: pl.read_parquet(folder / f"{frame}.parquet") for frame in SCHEMAS}
+    return EventTable(name=metadata["name"], title=metadata["title"], metadata=metadata, **frames)
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
