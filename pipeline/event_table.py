@@ -1,4 +1,4 @@
-"""The contract of a dataset: its events, nodes, association graphs and statistics, as all downstream read it."""
+"""The contract of a dataset: its events, nodes, association graphs and statistics, for all downstream."""
 
 import hashlib
 import json
@@ -94,7 +94,7 @@ def build_event_table(
     rows: pl.DataFrame,
     node_names: Sequence[str],
     split: Split,
-    relations: Sequence[str],
+    own_relations: Sequence[str],
     associations: pl.DataFrame | None = None,
     association_events: pl.DataFrame | None = None,
     features: Sequence[Sequence[float]] | None = None,
@@ -105,7 +105,9 @@ def build_event_table(
 
     `rows` has source, target, type, kind, created_at (naive, on the split's clock); events at the same moment
     keep the order they have there. `node_names` gives node ids by position. `associations` has relation,
-    snapshot, source, target: one row an entry of a directed adjacency, repeated ones counted once.
+    snapshot, source, target: one row an entry of a directed adjacency, repeated ones counted once; an entry
+    may be on the diagonal (a self-report in a survey). `own_relations` are those the dataset's association
+    events form; others are kept to compare with.
     `association_events` has relation, source, target, created_at. Every name must be in `node_names`.
     The validation period is the last tenth of the time from the first event to the start of the test period.
     `entries_per_association` is how many adjacency entries the statistics count as one association.
@@ -113,8 +115,10 @@ def build_event_table(
     """
     if entries_per_association not in (1, 2):
         raise ValueError(f"entries_per_association is {entries_per_association}; it takes 1 or 2")
-    if not relations:
-        raise ValueError(f"dataset {name!r}: relations is empty; it takes the dataset's own relation first")
+    if not own_relations:
+        raise ValueError(
+            f"dataset {name!r}: own_relations is empty; it takes what its association events form"
+        )
     if rows.is_empty():
         raise ValueError(f"dataset {name!r} has no events; check the dates and the node list")
     ids = pl.DataFrame({"name": list(node_names)}, schema={"name": pl.String}).with_row_index("node")
@@ -155,7 +159,8 @@ def build_event_table(
             "name": name,
             "title": title,
             "description": description,
-            "relations": list(relations),
+            "relations": [*own_relations, *sorted(set(graph["relation"]) - set(own_relations))],
+            "own_relations": list(own_relations),
             "clock": split.clock,
             "time_zone": split.time_zone,
             "split": {
@@ -222,10 +227,11 @@ def dataset_stats(table: EventTable) -> dict[str, int]:
     """The dataset's row of the paper's Table 2.
 
     Training counts include the validation period. Associations are entries of the graph of the dataset's own
-    relations, `entries_per_association` of them counting as one: the paper prints entries for Social Evolution
-    and half the directed follows for GitHub.
+    relations, `entries_per_association` of them counting as one: the paper prints entries for Social
+    Evolution and half the directed follows for GitHub.
     """
-    own = table.associations.filter(pl.col("relation").is_in(table.metadata["relations"]))
+    own = table.associations.filter(pl.col("relation").is_in(table.metadata["own_relations"]))
+    own = own.unique(["snapshot", "u", "v"])
     per_tie = table.metadata["entries_per_association"]
     counts = table.events.group_by((pl.col("split") == "test").alias("test"), "kind").len()
     by = {(test, kind): n for test, kind, n in counts.iter_rows()}
@@ -311,7 +317,7 @@ def write_event_table(table: EventTable, folder: Path) -> dict[str, Any]:
         write_parquet(getattr(table, frame), folder / f"{frame}.parquet")
     hashes = {f"{frame}.parquet": sha256(folder / f"{frame}.parquet") for frame in SCHEMAS}
     metadata = {**table.metadata, "sha256": hashes}
-    trained_on = {"sha256": hashes, "relations": metadata["relations"], "split": metadata["split"]}
+    trained_on = {"sha256": hashes, "own_relations": metadata["own_relations"], "split": metadata["split"]}
     metadata["fingerprint"] = hashlib.sha256(json.dumps(trained_on, sort_keys=True).encode()).hexdigest()
     write_json(metadata, folder / "dataset.json")
     return metadata
