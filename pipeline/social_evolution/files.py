@@ -1,0 +1,248 @@
+"""From a zip, a folder or a URL to the five Social Evolution files as plain CSV, checked before kept."""
+
+import bz2
+import csv
+import gzip
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+import requests
+
+from pipeline.event_table import sha256
+from pipeline.lake import Lake, write_json
+
+BY_HAND = "http://realitycommons.media.mit.edu/socialevolution.html"
+REQUIRED_COLUMNS = {
+    "Calls": ("user_id", "time_stamp", "dest_user_id_if_known"),
+    "SMS": ("user_id", "time", "dest_user_id_if_known"),
+    "Proximity": ("user_id", "remote_user_id_if_known", "time", "prob2"),
+    "RelationshipsFromSurveys": ("id_a", "id_b", "relationship", "survey_date"),
+    "Subjects": ("user_id", "year_school", "floor"),
+}
+CHUNK = 1 << 20
+# A decompressed file larger than this, or one that grows by more than this factor, is taken for a bomb. The
+# full Proximity file is a few hundred megabytes and such text compresses some twenty-fold.
+LARGEST_FILE = 4 << 30
+LARGEST_GROWTH = 200
+
+
+@dataclass(frozen=True)
+class SocialEvolutionFiles:
+    """The five files as plain CSV in one folder, and where they came from."""
+
+    folder: Path
+    source: str
+    sha256: dict[str, str]
+
+    def path(self, name: str) -> Path:
+        """Where the file called `name` in `REQUIRED_COLUMNS` is."""
+        return self.folder / f"{name}.csv"
+
+
+def fetch_social_evolution(
+    source: str, lake: Lake, terms_accepted: bool, log: Callable[[str], None] | None = None
+) -> SocialEvolutionFiles:
+    """Bring the five files from `source` (a zip, a folder or a URL of a zip) into the lake as plain CSV.
+
+    A URL is downloaded once, and only when the data's terms are accepted. What was there before stays until
+    all five new files are found, unpacked and have their columns.
+    """
+    folder = lake.social_evolution_raw
+    if source.startswith(("http://", "https://")):
+        if not terms_accepted:
+            raise PermissionError(
+                f"Social Evolution is not downloaded: its terms are not accepted. Read them at {BY_HAND}; "
+                "then say so in the settings, or get the files there by hand and give their folder or zip"
+            )
+        kept = kept_files(folder)
+        if kept is not None and kept.source == source:
+            return kept
+        with tempfile.TemporaryDirectory() as scratch:
+            archive = Path(scratch) / "download.zip"
+            download(source, archive, log)
+            return keep(archive, source, folder)
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise FileNotFoundError(
+            f"Social Evolution source {source!r} does not exist; it takes a zip, a folder or a URL. "
+            f"The data can be had at {BY_HAND}"
+        )
+    return keep(path, source, folder)
+
+
+def read_social_evolution(lake: Lake) -> SocialEvolutionFiles:
+    """The files a finished fetch left in the lake; anything less is refused."""
+    kept = kept_files(lake.social_evolution_raw)
+    if kept is None:
+        raise FileNotFoundError(
+            f"no complete Social Evolution files in {lake.social_evolution_raw}: "
+            "build social_evolution_files again"
+        )
+    return kept
+
+
+def kept_files(folder: Path) -> SocialEvolutionFiles | None:
+    """What `source.json` says is in `folder`, if the files there are still those."""
+    record = folder / "source.json"
+    if not record.exists():
+        return None
+    said = json.loads(record.read_text(encoding="utf-8"))
+    files = SocialEvolutionFiles(folder, said["source"], said["sha256"])
+    whole = all(
+        files.path(name).exists() and sha256(files.path(name)) == said["sha256"].get(name)
+        for name in REQUIRED_COLUMNS
+    )
+    return files if whole else None
+
+
+def download(url: str, path: Path, log: Callable[[str], None] | None) -> None:
+    """Save the body at `url`; anything but a complete answer is an error that tells how to go on by hand."""
+    try:
+        with requests.get(
+            url, stream=True, timeout=60, headers={"User-Agent": "latent-dynamic-graphs"}
+        ) as answer:
+            answer.raise_for_status()
+            expected = int(answer.headers.get("Content-Length", 0))
+            with path.open("wb") as file:
+                for chunk in answer.iter_content(CHUNK):
+                    file.write(chunk)
+                    if file.tell() > LARGEST_FILE:
+                        raise ValueError(f"{url} is larger than {LARGEST_FILE:,} bytes: this is not the data")
+    except requests.RequestException as error:
+        raise ConnectionError(
+            f"Social Evolution could not be downloaded from {url}: {error}. Get it by hand at {BY_HAND} "
+            "and give its folder or zip"
+        ) from error
+    if expected and "Content-Encoding" not in answer.headers and path.stat().st_size != expected:
+        raise ConnectionError(
+            f"{url} broke off after {path.stat().st_size:,} of {expected:,} bytes; try again"
+        )
+    if log is not None:
+        log(f"downloaded {path.stat().st_size:,} bytes from {url}")
+
+
+def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
+    """Unpack the five files beside `folder`'s own, check them, then let them take their places."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder) as scratch:
+        with opened(path) as openers:
+            for name, (where, size, opener) in openers.items():
+                with opener() as packed:
+                    unpack(packed, where, size, Path(scratch) / f"{name}.csv")
+                check_header(Path(scratch) / f"{name}.csv", name, where)
+        hashes = {name: sha256(Path(scratch) / f"{name}.csv") for name in REQUIRED_COLUMNS}
+        for name in REQUIRED_COLUMNS:
+            (Path(scratch) / f"{name}.csv").replace(folder / f"{name}.csv")
+    write_json({"source": source, "sha256": hashes}, folder / "source.json")
+    return SocialEvolutionFiles(folder, source, hashes)
+
+
+# Of one file: where it is (for messages), its packed size in bytes, and how to open it.
+Opener = tuple[str, int, Callable[[], IO[bytes]]]
+
+
+@contextmanager
+def opened(path: Path) -> Generator[dict[str, Opener]]:
+    """The five files of a folder or a zip, whatever subfolder they are in, ready to be opened."""
+    if path.is_dir():
+        found = sorted(file for file in path.rglob("*") if file.is_file())
+        yield located({str(f): (str(f), f.stat().st_size, lambda f=f: f.open("rb")) for f in found}, path)
+        return
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile:
+        with path.open("rb") as file:
+            start = file.read(20)
+        raise ValueError(
+            f"{path} is not a zip (it begins with {start!r}); give a zip, a folder or a URL"
+        ) from None
+    with archive:
+        members: dict[str, Opener] = {}
+        for info in archive.infolist():
+            name = info.filename.replace("\\", "/")
+            if ".." in PurePosixPath(name).parts or name.startswith("/") or ":" in name.split("/")[0]:
+                raise ValueError(
+                    f"{path} holds {info.filename!r}, a name that leads outside: it is not opened"
+                )
+            if info.is_dir():
+                continue
+            where = f"{path}: {name}"
+            if info.flag_bits & 1:
+                raise ValueError(f"{where} is encrypted; unpack it by hand and give the folder")
+            size = max(info.compress_size, 1)
+            refuse_bomb(where, info.file_size, size)
+            members[name] = (where, size, lambda info=info: archive.open(info))
+        yield located(members, path)
+
+
+def located(candidates: dict[str, Opener], path: Path) -> dict[str, Opener]:
+    """The candidate that is each of the five files, by name; absent or ambiguous ones are an error."""
+    wanted = {name.lower(): name for name in REQUIRED_COLUMNS}
+    found: dict[str, Opener] = {}
+    for name, opener in candidates.items():
+        pure = PurePosixPath(name.replace("\\", "/"))
+        if pure.name.startswith(".") or "__MACOSX" in pure.parts:
+            continue
+        stem = pure.name.lower().removesuffix(".bz2").removesuffix(".gz")
+        file = wanted.get(stem.removesuffix(".csv")) if stem.endswith(".csv") else None
+        if file is None:
+            continue
+        if file in found:
+            raise ValueError(f"{path} holds {file} twice ({found[file][0]} and {opener[0]}); keep one")
+        found[file] = opener
+    if missing := [name for name in REQUIRED_COLUMNS if name not in found]:
+        raise ValueError(
+            f"{path} lacks {', '.join(f'{name}.csv' for name in missing)} (plain, .bz2 or .gz, in any "
+            f"subfolder); the complete data can be had at {BY_HAND}"
+        )
+    return {name: found[name] for name in REQUIRED_COLUMNS}
+
+
+def unpack(packed: IO[bytes], where: str, size: int, path: Path) -> None:
+    """Write `packed` to `path`, decompressed by what its name says, and stop at what looks like a bomb."""
+    suffix = where.lower().rpartition(".")[2]
+    try:
+        with decompressed(packed, suffix) as plain, path.open("wb") as file:
+            while chunk := plain.read(CHUNK):
+                file.write(chunk)
+                refuse_bomb(where, file.tell(), size)
+    except (OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{where} is damaged: {error}") from error
+
+
+def decompressed(packed: IO[bytes], suffix: str) -> IO[bytes]:
+    """The plain bytes of a file whose name ends in `suffix`."""
+    if suffix == "bz2":
+        return cast("IO[bytes]", bz2.open(packed))
+    return cast("IO[bytes]", gzip.open(packed)) if suffix == "gz" else packed
+
+
+def refuse_bomb(where: str, plain: int, packed: int) -> None:
+    """Raise if `plain` bytes are more than `packed` ones can honestly hold."""
+    if plain > LARGEST_FILE or plain > max(LARGEST_GROWTH * packed, 16 * CHUNK):
+        raise ValueError(
+            f"{where} unpacks to {plain:,} bytes or more from {packed:,}: taken for a bomb, not opened"
+        )
+
+
+def check_header(path: Path, name: str, where: str) -> None:
+    """Raise unless the CSV at `path` has the columns of the file `name`, in either spelling, and a row."""
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        rows = csv.reader(file)
+        header, first = next(rows, []), next(rows, None)
+    if not any(header) or first is None:
+        raise ValueError(f"{where} is empty" if not any(header) else f"{where} has a header but no rows")
+    columns = [column_name(column) for column in header]
+    if missing := [column for column in REQUIRED_COLUMNS[name] if column not in columns]:
+        raise ValueError(f"{where} lacks the column {', '.join(missing)}; it has {', '.join(header)}")
+
+
+def column_name(column: str) -> str:
+    """One spelling for `user.id`, `user_id` and `User_ID`."""
+    return column.removeprefix("\ufeff").strip().strip('"').lower().replace(".", "_")
