@@ -1,4 +1,4 @@
-"""The lake: where every file of the system is kept under one home, and how files are written whole or not at all."""
+"""The lake: where every file is kept under one home, and how files are written whole or not at all."""
 
 import json
 import os
@@ -44,6 +44,11 @@ class Lake:
         return self.home / "accounts" / "github"
 
     @property
+    def github_subnetwork(self) -> Path:
+        """Which accounts form the dense subnetwork, and how many accounts each rule removed."""
+        return self.home / "subnetwork" / "github"
+
+    @property
     def own(self) -> Path:
         """The user's own datasets, one folder with a `dataset.toml` each."""
         return self.home / "own"
@@ -82,7 +87,7 @@ class Lake:
 
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
-    """Yield a temporary sibling of `path`; on success it is flushed and takes `path`'s place, else it vanishes."""
+    """Yield a temporary sibling of `path`; on success it takes `path`'s place, on failure it vanishes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

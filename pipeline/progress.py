@@ -14,8 +14,8 @@ SECONDS_BETWEEN_LINES = 10.0
 class Progress:
     """Counts finished units of work and tells of them.
 
-    With `log` (for instance `context.log.info` of a Dagster asset) it writes a line at most every ten seconds and
-    one at the end; without it, it draws a bar when standard error is a terminal and is silent otherwise.
+    With `log` (for instance `context.log.info` of a Dagster asset) it writes a line at most every ten seconds
+    and one at the end; without it, it draws a bar when standard error is a terminal and is silent otherwise.
     """
 
     def __init__(self, label: str, total: int, unit: str, log: Callable[[str], None] | None = None) -> None:

@@ -84,7 +84,7 @@ class Settings:
 
     @classmethod
     def load(cls) -> Self:
-        """Settings of this process: its environment, `$LDG_HOME/.env`, `./.env`, the defaults, in this order."""
+        """Settings of this process; its environment goes before `$LDG_HOME/.env`, that before `./.env`."""
         here = {name: text for name, text in dotenv_values(".env").items() if text is not None}
         outer = {**here, **os.environ}
         home = Path(outer.get("LDG_HOME") or cls.home)

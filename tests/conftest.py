@@ -12,6 +12,6 @@ def real_data() -> Path:
     folder = os.environ.get("LDG_REAL_DATA")
     if not folder:
         pytest.skip(
-            "real data not at hand: set LDG_REAL_DATA to a folder with gharchive/, github_2013/, social_evolution/"
+            "no real data: LDG_REAL_DATA names a folder with gharchive, github_2013, social_evolution"
         )
     return Path(folder)
