@@ -50,7 +50,16 @@ class WorldSettings:
             raise ValueError(f"interactions must be positive, got {self.interactions}")
         if self.memory_hours <= 0:
             raise ValueError(f"memory_hours must be positive, got {self.memory_hours}")
-        for name in ("reply", "repeat", "spread", "noise", "forming", "dissolving", "declared", "misdeclared"):
+        for name in (
+            "reply",
+            "repeat",
+            "spread",
+            "noise",
+            "forming",
+            "dissolving",
+            "declared",
+            "misdeclared",
+        ):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
         if self.branching >= 1:
@@ -160,7 +169,9 @@ def simulate(settings: WorldSettings) -> World:
 def plant(settings: WorldSettings, community: np.ndarray, hubs: np.ndarray, rng: np.random.Generator) -> Ties:
     """Draw the ties: dense within communities, sparse across, hubs tied everywhere, strengths of all sizes."""
     people = settings.people
-    chance = np.where(community[:, None] == community[None, :], WITHIN_COMMUNITY, ACROSS_COMMUNITIES)  # (N, N)
+    chance = np.where(
+        community[:, None] == community[None, :], WITHIN_COMMUNITY, ACROSS_COMMUNITIES
+    )  # (N, N)
     chance[hubs, :] = np.maximum(chance[hubs, :], WITH_HUB)
     chance[:, hubs] = np.maximum(chance[:, hubs], WITH_HUB)
     tied = np.triu(rng.random((people, people)) < chance, 1)
@@ -194,10 +205,14 @@ def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random
     conversations = settings.interactions * (1 - settings.noise) * (1 - settings.branching)
     counts = rng.poisson(conversations * weight / weight.sum())
     tie = np.repeat(np.arange(len(ties)), counts)
-    turned = rng.random(len(tie)) < rng.beta(2, 2, len(ties))[tie]  # one end of a tie is the more outgoing one
+    turned = (
+        rng.random(len(tie)) < rng.beta(2, 2, len(ties))[tie]
+    )  # one end of a tie is the more outgoing one
     moment = rng.uniform(begin[tie], finish[tie])
 
-    neighbours = [np.flatnonzero((ties.u == person) | (ties.v == person)) for person in range(settings.people)]
+    neighbours = [
+        np.flatnonzero((ties.u == person) | (ties.v == person)) for person in range(settings.people)
+    ]
     waiting = list(zip(moment.tolist(), tie.tolist(), turned.tolist(), strict=True))
     lived: list[tuple[float, int, bool]] = []
     excitation = np.array([settings.reply, settings.repeat, settings.spread])
@@ -241,7 +256,9 @@ def declare(settings: WorldSettings, ties: Ties, rng: np.random.Generator) -> St
     """
     u, v = np.concatenate([ties.u, ties.v]), np.concatenate([ties.v, ties.u])
     formed = np.concatenate([ties.formed, ties.formed])
-    late = np.where(formed < 0, settings.seconds * rng.beta(1.0, 1.3, len(u)), rng.exponential(86_400, len(u)))
+    late = np.where(
+        formed < 0, settings.seconds * rng.beta(1.0, 1.3, len(u)), rng.exponential(86_400, len(u))
+    )
     moment = np.maximum(formed, 0) + late
     kept = (rng.random(len(u)) < settings.declared) & (moment < settings.seconds)
     wrong = int(rng.poisson(settings.misdeclared * kept.sum()))

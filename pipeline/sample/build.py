@@ -1,0 +1,115 @@
+"""Builds the sample world under a home: raw files, planted graphs, and a marker that says it is whole."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.lake import Lake, replacing, write_json, write_parquet
+from pipeline.sample import gharchive, social_evolution
+from pipeline.sample.world import World, WorldSettings, simulate
+
+VERSION = 1  # raise it whenever the same settings begin to make other files
+
+GITHUB_WORLD = WorldSettings(
+    seed=2015,
+    people=64,
+    communities=5,
+    hubs=3,
+    start=datetime(2014, 12, 19, 8),  # UTC: midnight in California, where the first file begins
+    end=datetime(2015, 1, 12),
+    interactions=6_200,
+)
+SOCIAL_EVOLUTION_WORLD = WorldSettings(
+    seed=2008,
+    people=46,
+    communities=5,
+    hubs=3,
+    start=datetime(2008, 9, 4),
+    end=datetime(2009, 6, 30),
+    interactions=4_700,
+    memory_hours=6.0,
+)
+GITHUB_SPLIT = datetime(2015, 1, 6)
+SOCIAL_EVOLUTION_SPLIT = datetime(2009, 5, 1)
+
+# The settings that fit this world: a window that begins four days after the first file, so that follows before it
+# are initial associations, and thresholds that a member of the planted communities reaches and others do not.
+# Nobody follows in files since 2015, so that membership counts as association too.
+SAMPLE_ENVIRONMENT = {
+    "LDG_GITHUB_START": "2014-12-23",
+    "LDG_GITHUB_SPLIT": "2015-01-06",
+    "LDG_GITHUB_END": "2015-01-12",
+    "LDG_GITHUB_MIN_COMMUNICATIONS": "20",
+    "LDG_GITHUB_MIN_ASSOCIATIONS": "2",
+    "LDG_ASSOCIATIONS": "FollowEvent,MemberEvent",
+}
+
+
+@dataclass(frozen=True)
+class SamplePaths:
+    """Where a built sample world lies: values for `LDG_GHARCHIVE_URL` and `LDG_SOCIAL_EVOLUTION`, and the marker."""
+
+    gharchive: Path
+    social_evolution: Path
+    marker: Path
+
+
+def sample_paths(home: Path) -> SamplePaths:
+    """The sample world's places under a home."""
+    folder = home / "sample_world"
+    return SamplePaths(folder / "gharchive", folder / "SocialEvolution.zip", folder / "world.json")
+
+
+def build(home: Path) -> bool:
+    """Build the sample world under `home`; False if it is there already, made with the same settings.
+
+    The marker is taken away first and written last: a build that was killed is done again, from the start.
+    """
+    lake, paths = Lake(home), sample_paths(home)
+    known_github, known_social = lake.known_graph("github"), lake.known_graph("social_evolution")
+    recipe = {
+        "version": VERSION,
+        "github": readable(GITHUB_WORLD),
+        "social_evolution": readable(SOCIAL_EVOLUTION_WORLD),
+        "environment": SAMPLE_ENVIRONMENT,
+    }
+    made = (paths.gharchive, paths.social_evolution, known_github, known_social)
+    if all(path.exists() for path in made) and recipe_of(paths.marker) == recipe:
+        return False
+    paths.marker.unlink(missing_ok=True)
+
+    github, social = simulate(GITHUB_WORLD), simulate(SOCIAL_EVOLUTION_WORLD)
+    unfinished = paths.gharchive.with_name(".gharchive.unfinished")
+    for folder in (unfinished, paths.gharchive):
+        if folder.exists():
+            shutil.rmtree(folder)
+    counts = {"gharchive": gharchive.write(github, unfinished)}
+    unfinished.rename(paths.gharchive)
+    with replacing(paths.social_evolution) as temporary:
+        counts["social_evolution"] = social_evolution.write(social, temporary)
+    write_parquet(planted_graph(github, GITHUB_SPLIT, gharchive.login), known_github)
+    write_parquet(planted_graph(social, SOCIAL_EVOLUTION_SPLIT, social_evolution.subject), known_social)
+    write_json({"recipe": recipe, "counts": counts}, paths.marker)
+    return True
+
+
+def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:
+    """The planted graph at a moment, one row a direction, by the names that the event tables use."""
+    pairs = [(name(u), name(v)) for u, v in world.planted(at)]
+    both = sorted(pairs + [(v, u) for u, v in pairs])
+    return pl.DataFrame(both, schema={"source": pl.String, "target": pl.String}, orient="row")
+
+
+def readable(settings: WorldSettings) -> dict[str, str]:
+    """Settings as they compare after a round trip through JSON."""
+    return {name: str(value) for name, value in asdict(settings).items()}
+
+
+def recipe_of(marker: Path) -> dict | None:
+    """What a finished build was made with, or None where no build was finished."""
+    return json.loads(marker.read_text(encoding="utf-8"))["recipe"] if marker.exists() else None
