@@ -1,4 +1,4 @@
-"""Progress of long work: a bar in a terminal, log lines with rate and remaining time elsewhere."""
+"""Progress of long work: a bar in a terminal, log lines with rate and remaining time for the Dagster UI."""
 
 import sys
 import time
@@ -14,8 +14,8 @@ SECONDS_BETWEEN_LINES = 10.0
 class Progress:
     """Counts finished units of work and tells of them.
 
-    With `log` (for instance `context.log.info` of a Dagster asset) it writes a line at most every ten seconds
-    and one at the end; without it, it draws a bar when standard error is a terminal and is silent otherwise.
+    It draws a bar when standard error is a terminal. With `log` (for instance `context.log.info` of a Dagster
+    asset) it writes a line at most every ten seconds and one at the end.
     """
 
     def __init__(self, label: str, total: int, unit: str, log: Callable[[str], None] | None = None) -> None:
@@ -23,7 +23,7 @@ class Progress:
         self.done = 0
         self.note = ""
         self.started = self.told = time.monotonic()
-        hidden = log is not None or not sys.stderr.isatty()
+        hidden = not sys.stderr.isatty()
         self.bar = tqdm(total=total, desc=label, unit=unit, disable=hidden, unit_scale=True, leave=False)
 
     def __enter__(self) -> Self:

@@ -1,0 +1,24 @@
+"""Progress is told in log lines with rate and remaining time."""
+
+import pytest
+
+from pipeline import progress
+from pipeline.progress import Progress
+
+
+def test_lines_tell_count_rate_and_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 20.0, 20.0, 40.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    lines: list[str] = []
+    with Progress("reading", total=4, unit="files", log=lines.append) as reading:
+        reading.advance(2, note="2013-02-15")
+        assert lines == ["reading: 2/4 files (0.1/s, 20 s left) · 2013-02-15"]
+        reading.done = 4
+    assert lines[-1] == "reading: 4/4 files (0.1/s) · 2013-02-15"
+
+
+def test_no_last_line_is_written_for_work_that_failed() -> None:
+    lines: list[str] = []
+    with pytest.raises(RuntimeError), Progress("reading", total=1, unit="files", log=lines.append):
+        raise RuntimeError
+    assert lines == []
