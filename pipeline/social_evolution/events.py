@@ -209,7 +209,7 @@ def association_graphs(
     """Initial and final association graphs, and the association events, of every relation.
 
     The initial survey is the last one before the start (the first one, if there is none); the final one is
-    the last of the training period. A graph is a survey's answers made symmetric, self-reports on the diagonal.
+    the last of the training period. A graph is a survey's answers made symmetric, self-reports its diagonal.
     An association event is an undirected pair present in a survey and absent in the one before.
     """
     days = surveys.filter(pl.col("day") < rules.end)["day"].unique().sort().to_list()
