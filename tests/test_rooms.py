@@ -1,0 +1,52 @@
+"""The rooms import only what they may."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FORBIDDEN = {
+    "pipeline": {"dagster", "torch", "safetensors", "model", "assets", "tests", "benchmarks"},
+    "model": {"dagster", "duckdb", "assets", "tests", "benchmarks"},
+    "assets": {"tests", "benchmarks"},
+}
+
+
+def modules(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """Top-level names of every package the module imports, wherever in it the import stands."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            names.add((node.module or "").split(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("room", FORBIDDEN)
+def test_a_room_imports_only_what_it_may(room: str) -> None:
+    found = {
+        str(path.relative_to(ROOT)): wrong
+        for path in modules(room)
+        if (wrong := imported(ast.parse(path.read_text(encoding="utf-8"))) & FORBIDDEN[room])
+    }
+    assert modules(room)
+    assert not found
+
+
+def test_assets_leave_annotations_readable_for_dagster() -> None:
+    postponed = [path for path in modules("assets") if "from __future__" in path.read_text(encoding="utf-8")]
+    assert not postponed
+
+
+def test_the_code_location_loads_without_torch() -> None:
+    script = "import sys, assets.definitions; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
