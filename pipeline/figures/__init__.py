@@ -1,0 +1,65 @@
+"""The paper's figures, drawn for any dataset from stored results only."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import altair as alt
+
+from pipeline.event_table import read_event_table
+from pipeline.figures.adjacency import adjacency
+from pipeline.figures.bars import baseline_bars
+from pipeline.figures.curves import training_curves
+from pipeline.figures.embeddings import embeddings
+from pipeline.figures.style import save
+from pipeline.figures.subgraphs import subgraphs
+from pipeline.lake import Lake, write_json
+from pipeline.stored import finished_variants, showcase_variant
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """Where a figure is, its title, and its description in words for those who cannot see it."""
+
+    name: str
+    title: str
+    description: str
+    svg: Path
+    png: Path
+
+
+def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
+    """Draw every figure of a dataset as SVG and PNG under `figures/<dataset>/`, listed in its `figures.json`.
+
+    Needs the event table and at least one finished variant; the bars appear once predictions or baselines are
+    measured. Figures of an earlier drawing that no longer apply are removed.
+    """
+    table = read_event_table(lake.dataset(dataset))
+    variants = finished_variants(lake, dataset)
+    if not variants:
+        raise FileNotFoundError(
+            f"no finished variant of {dataset!r} under {lake.home / 'models' / dataset}: train one first"
+        )
+    showcase = showcase_variant(variants)
+    folder = lake.home / "figures" / dataset
+    drawn = []
+    with alt.data_transformers.enable("default", max_rows=None):
+        figures = [
+            training_curves(lake, dataset, variants),
+            adjacency(lake, table, showcase),
+            subgraphs(lake, table, showcase),
+            embeddings(lake, table, variants),
+            baseline_bars(lake, table),
+        ]
+        for figure in figures:
+            if figure is not None:
+                svg, png = save(figure, folder)
+                drawn.append(DrawnFigure(figure.name, figure.title, figure.description, svg, png))
+    keep = {path for figure in drawn for path in (figure.svg, figure.png)}
+    for path in [*folder.glob("*.svg"), *folder.glob("*.png")]:
+        if path not in keep:
+            path.unlink()
+    write_json(
+        [{"name": one.name, "title": one.title, "description": one.description} for one in drawn],
+        folder / "figures.json",
+    )
+    return drawn
