@@ -367,8 +367,8 @@ def subnetwork_table(
         name="github",
         title="GitHub",
         description=(
-            f"Public events among {names.height} accounts in GH Archive, {rule.start} to {rule.end}, each "
-            f"with at least {rule.min_communications} communications and {rule.min_associations} associations."
+            f"Public events in GH Archive from {rule.start} to {rule.end} among {names.height} accounts with "
+            f"{rule.min_communications} communications and {rule.min_associations} associations or more."
         ),
         rows=rows,
         node_names=names["login"].to_list(),
