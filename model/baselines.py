@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 
 from model.evaluation import METRICS_SCHEMA, metrics, mid_ranks
-from pipeline.event_table import EventTable, read_event_table
-from pipeline.lake import Lake, write_parquet
+from pipeline.event_table import EventTable
 
 # Scores ranked at once: bounds the memory of a batch whatever the number of nodes.
 BATCH_CELLS = 4_000_000
@@ -153,7 +152,10 @@ def ranks(predictor: Predictor, events: pl.DataFrame, n: int) -> pl.DataFrame:
 
 
 def baselines(table: EventTable) -> pl.DataFrame:
-    """The table `baselines` of one dataset: every predictor on the test communications."""
+    """The table `baselines` of one dataset: every predictor on the test communications.
+
+    It is kept beside the event table, as `baselines.parquet`.
+    """
     events = table.events.filter(pl.col("split") == "test", pl.col("kind") == "communication")
     if events.is_empty():
         raise ValueError(f"dataset {table.name!r} has no test communication to rank; move its test_start")
@@ -169,10 +171,3 @@ def baselines(table: EventTable) -> pl.DataFrame:
         .select(pl.col(column).cast(dtype) for column, dtype in SCHEMA.items())
         for predictor in predictors(table)
     )
-
-
-def write_baselines(lake: Lake, dataset: str) -> pl.DataFrame:
-    """Write `results/baselines/<dataset>.parquet` and return it."""
-    rows = baselines(read_event_table(lake.dataset(dataset))).with_columns(dataset=pl.lit(dataset))
-    write_parquet(rows, lake.results / "baselines" / f"{dataset}.parquet")
-    return rows

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pipeline.event_table import EventTable, read_event_table
+from pipeline.event_table import EventTable, dataset_names, read_event_table
 from pipeline.lake import Lake, write_parquet
 
 HITS_AT = (1, 3, 10)
@@ -105,9 +105,9 @@ class TrainedVariant:
     interaction: str
     fingerprint: str
 
-    def read(self, file: str) -> pl.DataFrame:
-        """One of the variant's Parquet files, by its name without the ending."""
-        return pl.read_parquet(self.folder / f"{file}.parquet")
+    def path(self, file: str) -> Path:
+        """Where one of the variant's tables is kept; attention and curves may be absent (GCN, + Freq)."""
+        return self.folder / f"{file}.parquet"
 
     def label(self, rows: pl.DataFrame, schema: dict[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
         """`rows` with the variant's names beside them, in the columns and types of a result table."""
@@ -118,11 +118,6 @@ class TrainedVariant:
             fingerprint=pl.lit(self.fingerprint),
         )
         return named.select(pl.col(column).cast(dtype) for column, dtype in schema.items())
-
-
-def dataset_names(lake: Lake) -> list[str]:
-    """The datasets with a finished event table, by name."""
-    return sorted(path.parent.name for path in lake.dataset("*").parent.glob("*/dataset.json"))
 
 
 def trained_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
@@ -151,7 +146,9 @@ def variant_names(folder: str) -> tuple[str, str]:
 
 def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
     """A variant's rankings beside their events; refused when communications are missing."""
-    ranked = trained.read("rankings").join(with_history(table.events).drop("split"), on="idx", how="left")
+    ranked = pl.read_parquet(trained.path("rankings")).join(
+        with_history(table.events).drop("split"), on="idx", how="left"
+    )
     if ranked["kind"].null_count():
         raise ValueError(
             f"{trained.folder}/rankings.parquet ranks events the table does not have: train again"
@@ -258,9 +255,10 @@ def training_curves(lake: Lake, datasets: Sequence[str] | None = None) -> pl.Dat
     """The table `training_curves` of all trained variants."""
     return stacked(
         (
-            trained.label(trained.read("curves"), SCHEMAS["training_curves"])
+            trained.label(pl.read_parquet(trained.path("curves")), SCHEMAS["training_curves"])
             for dataset in (dataset_names(lake) if datasets is None else datasets)
             for trained in trained_variants(lake, dataset)
+            if trained.path("curves").exists()
         ),
         SCHEMAS["training_curves"],
     )
@@ -274,15 +272,15 @@ def stacked(
 
 
 def write_link_prediction(lake: Lake) -> dict[str, int]:
-    """Write the three link prediction tables under `results/` and return their row counts."""
+    """Write the three link prediction tables under `results/` and return their row counts by name."""
     tables = link_prediction(lake)
     for name, frame in tables.items():
         write_parquet(frame, lake.results / f"{name}.parquet")
     return {name: frame.height for name, frame in tables.items()}
 
 
-def write_training_curves(lake: Lake) -> int:
-    """Write `results/training_curves.parquet` and return its row count."""
+def write_training_curves(lake: Lake) -> dict[str, int]:
+    """Write `results/training_curves.parquet` and return its row count by its name."""
     curves = training_curves(lake)
     write_parquet(curves, lake.results / "training_curves.parquet")
-    return curves.height
+    return {"training_curves": curves.height}

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import polars as pl
 
-from pipeline.lake import write_json, write_parquet
+from pipeline.lake import Lake, write_json, write_parquet
 
 KINDS = ("association", "communication")
 CLOCKS = ("UTC", "local")
@@ -342,6 +342,11 @@ def read_event_table(folder: Path) -> EventTable:
             )
     frames = {frame: pl.read_parquet(folder / f"{frame}.parquet") for frame in SCHEMAS}
     return EventTable(name=metadata["name"], title=metadata["title"], metadata=metadata, **frames)
+
+
+def dataset_names(lake: Lake) -> list[str]:
+    """The datasets with a finished event table, by name."""
+    return sorted(path.parent.name for path in lake.dataset("*").parent.glob("*/dataset.json"))
 
 
 def sha256(path: Path) -> str:
