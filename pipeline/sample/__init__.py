@@ -1,4 +1,8 @@
-"""The embedded sample world: both raw sources in their true formats, with a planted graph beside them."""
+"""The embedded sample world: both raw sources in their true formats, with a planted graph beside them.
+
+`build(home)` makes it; `sample_paths(home)` says where it lies; `SAMPLE_ENVIRONMENT` holds the settings that
+fit it, as environment variables; the hour files cover the file days `FIRST_DAY` to `LAST_DAY`.
+"""
 
 from pipeline.sample.build import (
     GITHUB_WORLD,
@@ -7,5 +11,14 @@ from pipeline.sample.build import (
     build,
     sample_paths,
 )
+from pipeline.sample.gharchive import FIRST_DAY, LAST_DAY
 
-__all__ = ["GITHUB_WORLD", "SAMPLE_ENVIRONMENT", "SOCIAL_EVOLUTION_WORLD", "build", "sample_paths"]
+__all__ = [
+    "FIRST_DAY",
+    "GITHUB_WORLD",
+    "LAST_DAY",
+    "SAMPLE_ENVIRONMENT",
+    "SOCIAL_EVOLUTION_WORLD",
+    "build",
+    "sample_paths",
+]

@@ -17,12 +17,12 @@ VERSION = 1  # raise it whenever the same settings begin to make other files
 
 GITHUB_WORLD = WorldSettings(
     seed=2015,
-    people=64,
+    people=60,
     communities=5,
     hubs=3,
     start=datetime(2014, 12, 19, 8),  # UTC: midnight in California, where the first file begins
     end=datetime(2015, 1, 12),
-    interactions=6_200,
+    interactions=6_000,
 )
 SOCIAL_EVOLUTION_WORLD = WorldSettings(
     seed=2008,
@@ -31,15 +31,15 @@ SOCIAL_EVOLUTION_WORLD = WorldSettings(
     hubs=3,
     start=datetime(2008, 9, 4),
     end=datetime(2009, 6, 30),
-    interactions=4_700,
+    interactions=4_900,
     memory_hours=6.0,
 )
 GITHUB_SPLIT = datetime(2015, 1, 6)
 SOCIAL_EVOLUTION_SPLIT = datetime(2009, 5, 1)
 
-# The settings that fit this world: a window that begins four days after the first file, so that follows before it
-# are initial associations, and thresholds that a member of the planted communities reaches and others do not.
-# Nobody follows in files since 2015, so that membership counts as association too.
+# The settings that fit this world: a window that begins four days after the first file, so that follows
+# before it are initial associations, and thresholds that most people of the planted graph reach and nobody
+# else does. Nobody follows in files since 2015, so that membership counts as association too.
 SAMPLE_ENVIRONMENT = {
     "LDG_GITHUB_START": "2014-12-23",
     "LDG_GITHUB_SPLIT": "2015-01-06",
@@ -52,7 +52,7 @@ SAMPLE_ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class SamplePaths:
-    """Where a built sample world lies: values for `LDG_GHARCHIVE_URL` and `LDG_SOCIAL_EVOLUTION`, and the marker."""
+    """Where a sample world lies: what `LDG_GHARCHIVE_URL` and `LDG_SOCIAL_EVOLUTION` take, and the marker."""
 
     gharchive: Path
     social_evolution: Path

@@ -1,9 +1,10 @@
-"""The sample world as GH Archive hour files: 2013's shape up to the new year, 2015's after it, damage included."""
+"""The sample world as GH Archive hour files: 2013's shape to the new year, 2015's after it, with damage."""
 
 import gzip
 import json
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +83,14 @@ def login(person: int) -> str:
 
 
 def write(world: World, folder: Path) -> dict[str, int]:
-    """Write all hour files flat into `folder` (which can then serve as the archive's address) and count them."""
+    """Write all hour files flat into a new `folder`, which can serve as the archive's address; count them."""
+    first = datetime.combine(FIRST_DAY, time()) - PACIFIC
+    last = datetime.combine(LAST_DAY, time()) + timedelta(days=1)
+    if world.settings.start < first or world.settings.end > last:
+        raise ValueError(
+            f"a world written as hour files must lie between {first} and {last} UTC, "
+            f"got {world.settings.start} to {world.settings.end}"
+        )
     rng = np.random.Generator(np.random.PCG64([world.settings.seed, 1]))
     files = hour_files(happenings(world, rng), rng)
     folder.mkdir(parents=True)
@@ -127,10 +135,11 @@ def happenings(world: World, rng: np.random.Generator) -> list[Happening]:
         for _ in range(rng.integers(0, 2)):
             known = names[rng.integers(len(names))]
             told.append(Happening(moment(any_second()), "Association", outsider, known))
-    for bot in BOTS:
-        for second in rng.uniform(0, world.settings.seconds, 200):  # a bot never sleeps
-            known = names[rng.integers(len(names))]
-            told.append(Happening(moment(second), "IssueCommentEvent", bot, known))
+    # Bots take turns, one every hour of day and night.
+    for turn in range(int(world.settings.seconds // 3600)):
+        known = names[rng.integers(len(names))]
+        second = turn * 3600 + rng.uniform(0, 3600)
+        told.append(Happening(moment(second), "IssueCommentEvent", BOTS[turn % len(BOTS)], known))
     return sorted(told)
 
 
@@ -164,10 +173,11 @@ def hour_names() -> Iterator[str]:
 def damage(files: dict[str, list[bytes]], rng: np.random.Generator) -> None:
     """Do to a few files what is seen in the real archive."""
     names = list(files)
+    fit = [name for name in names if len(files[name]) >= 6]
+    untouched = iter([fit[at] for at in rng.permutation(len(fit)).tolist()])
 
-    def victims(count: int, least: int = 6) -> list[str]:
-        fit = [name for name in names if len(files[name]) >= least]
-        return [fit[at] for at in np.sort(rng.choice(len(fit), count, replace=False))]
+    def victims(count: int) -> list[str]:
+        return list(islice(untouched, count))
 
     for name in victims(5):  # two events glued on one line
         lines = files[name]
@@ -215,7 +225,7 @@ def person_id(name: str) -> int:
 
 
 def shape_b2(happening: Happening, number: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The event as written from late 2012 to the end of 2014: no id, `actor` a string, times in Pacific hours."""
+    """The event as written from late 2012 to the end of 2014: no id, `actor` a string, Pacific times."""
     at, kind, actor, counterpart = happening
     kind = "FollowEvent" if kind == "Association" else kind
     owner = spelled(counterpart, number)
@@ -335,7 +345,7 @@ def pull_request(number: int, home: str) -> dict[str, Any]:
 
 
 def shape_c(happening: Happening, number: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The event as written since 2015: an id, `actor` and `repo` objects, times in UTC; nobody follows any more."""
+    """The event as written since 2015: an id, `actor` and `repo` objects, times in UTC; no follows."""
     at, kind, actor, counterpart = happening
     is_member = kind == "Association"
     owner = actor if is_member else spelled(counterpart, number)

@@ -17,9 +17,9 @@ SURVEYS = (
     date(2009, 4, 17),
     date(2009, 5, 18),
 )
-# By relation: chance that a planted tie is named, that another pair of the community is, that any other pair is.
+# By relation: chance that a planted tie is named, that another pair of a community is, that any other is.
 RELATIONS = {
-    "CloseFriend": (0.80, 0.03, 0.002),
+    "CloseFriend": (0.70, 0.03, 0.002),
     "SocializeTwicePerWeek": (0.75, 0.25, 0.02),
     "PoliticalDiscussant": (0.45, 0.20, 0.04),
     "FacebookAllTaggedPhotos": (0.75, 0.50, 0.15),
@@ -87,7 +87,7 @@ def in_time(rows: list[bytes], column: int) -> list[bytes]:
 
 
 def calls(world: World, told: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
-    """Unsorted; most to numbers of nobody known; self-loops, empty ids, negative durations, exact duplicates."""
+    """Unsorted; most to nobody known; self-loops, empty ids, negative durations, exact duplicates."""
 
     def row(user: str, second: float, other: str) -> bytes:
         duration = -int(rng.integers(1, 3600)) if rng.random() < 0.01 else int(rng.exponential(120))
@@ -96,18 +96,23 @@ def calls(world: World, told: list[tuple[int, int, int]], rng: np.random.Generat
 
     people, seconds = world.settings.people, world.settings.seconds
     rows = [row(subject(u), second, subject(v)) for second, u, v in told]
-    for user in rng.integers(people, size=2 * len(told)).tolist():
-        rows.append(row(subject(user), rng.uniform(0, seconds), ""))
-    for user in rng.integers(people, size=25).tolist():
-        rows.append(row(subject(user), rng.uniform(0, seconds), subject(user)))
-    for user in rng.integers(people, size=15).tolist():
-        rows.append(row("", rng.uniform(0, seconds), subject(user)))
+    rows += [
+        row(subject(user), rng.uniform(0, seconds), "")
+        for user in rng.integers(people, size=2 * len(told)).tolist()
+    ]
+    rows += [
+        row(subject(user), rng.uniform(0, seconds), subject(user))
+        for user in rng.integers(people, size=25).tolist()
+    ]
+    rows += [
+        row("", rng.uniform(0, seconds), subject(user)) for user in rng.integers(people, size=15).tolist()
+    ]
     header = b'"user_id","time_stamp","duration","dest_user_id_if_known","dest_phone_hash"'
     return [header, *shuffled(repeated(rows, 0.05, rng), rng)]
 
 
 def messages(world: World, told: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
-    """By time; 44 % exact duplicates; self-loops; clocks years behind; phone hashes with bytes that are no UTF-8."""
+    """By time; 44 % exact duplicates; self-loops; clocks far behind; phone hashes that are no UTF-8."""
 
     def row(user: str, time: str, other: str) -> bytes:
         phone = NO_UTF8 if rng.random() < 0.01 else b'"0"'
@@ -115,19 +120,25 @@ def messages(world: World, told: list[tuple[int, int, int]], rng: np.random.Gene
 
     people, seconds = world.settings.people, world.settings.seconds
     rows = [row(subject(u), stamp(world, second), subject(v)) for second, u, v in told]
-    for user in rng.integers(people, size=len(told)).tolist():
-        rows.append(row(subject(user), stamp(world, rng.uniform(0, seconds)), ""))
-    for user in rng.integers(people, size=20).tolist():
-        rows.append(row(subject(user), stamp(world, rng.uniform(0, seconds)), subject(user)))
-    for user in rng.integers(1, people, size=12).tolist():
-        rows.append(row(subject(user), f"{datetime(2008, 1, 1, 15, 0, 25)}", subject(0)))
+    rows += [
+        row(subject(user), stamp(world, rng.uniform(0, seconds)), "")
+        for user in rng.integers(people, size=len(told)).tolist()
+    ]
+    rows += [
+        row(subject(user), stamp(world, rng.uniform(0, seconds)), subject(user))
+        for user in rng.integers(people, size=20).tolist()
+    ]
+    rows += [
+        row(subject(user), f"{datetime(2008, 1, 1, 15, 0, 25)}", subject(0))
+        for user in rng.integers(1, people, size=12).tolist()
+    ]
     rows.append(row(subject(0), stamp(world, seconds / 2), "").rsplit(b",", 1)[0] + b"," + NO_UTF8)
     header = b'"user.id","time","incoming","dest.user.id.if.known","dest.phone.hash"'
     return [header, *in_time(repeated(rows, 0.44, rng), 1)]
 
 
 def proximity(world: World, told: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
-    """By time; prob2 is empty in a fifth of the rows, and at or below 0.8 where two merely share a building."""
+    """By time; prob2 is empty in a fifth of the rows, at or below 0.8 where two merely share a building."""
 
     def row(user: str, other: str, second: float, prob2: str) -> bytes:
         return f"{user},{other},{stamp(world, second)},{prob2}".encode()
@@ -143,10 +154,14 @@ def proximity(world: World, told: list[tuple[int, int, int]], rng: np.random.Gen
             "" if rng.random() < 0.45 else "0.8" if rng.random() < 0.1 else f"{rng.integers(0, 800) / 1000:g}"
         )
         rows.append(row(subject(u), subject(v), rng.uniform(0, seconds), prob2))
-    for user in rng.integers(people, size=40).tolist():
-        rows.append(row(subject(user), subject(user), rng.uniform(0, seconds), "0.95"))
-    for user in rng.integers(people, size=60).tolist():
-        rows.append(row(subject(user), "", rng.uniform(0, seconds), "0.9"))
+    rows += [
+        row(subject(user), subject(user), rng.uniform(0, seconds), "0.95")
+        for user in rng.integers(people, size=40).tolist()
+    ]
+    rows += [
+        row(subject(user), "", rng.uniform(0, seconds), "0.9")
+        for user in rng.integers(people, size=60).tolist()
+    ]
     header = b'"user.id","remote.user.id.if.known","time","prob2"'
     return [header, *in_time(repeated(rows, 0.03, rng), 2)]
 
@@ -154,7 +169,7 @@ def proximity(world: World, told: list[tuple[int, int, int]], rng: np.random.Gen
 def surveys(world: World, rng: np.random.Generator) -> list[bytes]:
     """Who names whom, relation by relation, six times; people name themselves now and then.
 
-    What a person thinks of another stays from survey to survey, but for a few slips: the ties change, not the taste.
+    What a person thinks of another stays from survey to survey, but for a few slips: ties change, not taste.
     """
     people = world.settings.people
     same = world.community[:, None] == world.community[None, :]  # (N, N)

@@ -1,4 +1,4 @@
-"""A world whose hidden graph is known: people on planted ties, interacting as a multivariate Hawkes process."""
+"""A world whose hidden graph is known: people on planted ties interact as a multivariate Hawkes process."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ class WorldSettings:
     reply: float = 0.30  # expected number of direct replies v→u to an interaction u→v
     repeat: float = 0.10  # … of repetitions u→v
     spread: float = 0.20  # … of interactions of u or v with another planted neighbour
-    noise: float = 0.05  # share of interactions between pairs that are not planted
+    noise: float = 0.02  # share of interactions between pairs that are not planted
     forming: float = 0.20  # share of ties that form within the period
     dissolving: float = 0.15  # share of ties that dissolve within it
-    declared: float = 0.75  # chance that one end of a planted tie ever declares it
+    declared: float = 0.70  # chance that one end of a planted tie ever declares it
     misdeclared: float = 0.10  # declarations of ties that are not planted, as a share of the true ones
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class WorldSettings:
 
 @dataclass(frozen=True)
 class Ties:
-    """The planted graph through time: one undirected tie (u < v) an entry, alive from `formed` to `dissolved`."""
+    """The planted graph through time: undirected ties (u < v), each alive from `formed` to `dissolved`."""
 
     u: np.ndarray  # (T,)
     v: np.ndarray  # (T,)
@@ -94,7 +94,7 @@ class Ties:
 
 @dataclass(frozen=True)
 class Stream:
-    """Directed events in order of time (whole seconds since the world's start), and whether a tie carries each."""
+    """Directed events by time (whole seconds since the world's start), and whether a tie carries each."""
 
     seconds: np.ndarray  # (E,)
     source: np.ndarray  # (E,)
@@ -129,7 +129,7 @@ class World:
 class Rhythm:
     """The clock of activity: it runs fast by day and slowly by night.
 
-    A process that is homogeneous on this clock has a daily and weekly rhythm on the wall clock, and order is kept.
+    A process homogeneous on this clock has a daily and weekly rhythm on the wall clock; order is kept.
     """
 
     def __init__(self, start: datetime, seconds: float) -> None:
@@ -167,7 +167,7 @@ def simulate(settings: WorldSettings) -> World:
 
 
 def plant(settings: WorldSettings, community: np.ndarray, hubs: np.ndarray, rng: np.random.Generator) -> Ties:
-    """Draw the ties: dense within communities, sparse across, hubs tied everywhere, strengths of all sizes."""
+    """Draw ties: dense within communities, sparse across, hubs tied everywhere, strengths of all sizes."""
     people = settings.people
     chance = np.where(
         community[:, None] == community[None, :], WITHIN_COMMUNITY, ACROSS_COMMUNITIES
@@ -188,13 +188,13 @@ def plant(settings: WorldSettings, community: np.ndarray, hubs: np.ndarray, rng:
     strength *= np.where(np.isin(u, hubs) | np.isin(v, hubs), HUB_STRENGTH, 1.0)
     forms = rng.random(len(u)) < settings.forming
     dissolves = ~forms & (rng.random(len(u)) < settings.dissolving)
-    formed = np.where(forms, rng.uniform(0.15, 0.75, len(u)) * settings.seconds, -1.0)
+    formed = np.where(forms, rng.uniform(0.15, 0.90, len(u)) * settings.seconds, -1.0)
     dissolved = np.where(dissolves, rng.uniform(0.25, 0.85, len(u)) * settings.seconds, np.inf)
     return Ties(u, v, strength / strength.mean(), formed, dissolved)
 
 
 def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random.Generator) -> Stream:
-    """A multivariate Hawkes process on the ties, drawn as clusters, plus noise between pairs that are not tied.
+    """A multivariate Hawkes process on the ties, drawn as clusters, plus noise between pairs not tied.
 
     Each tie starts conversations at a constant rate; every interaction then excites replies, repetitions and
     interactions with other planted neighbours, each after an exponential delay, and those excite in turn.
@@ -223,10 +223,8 @@ def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random
             continue
         lived.append((now, carrier, is_turned))
         replies, repeats, spreads = rng.poisson(excitation)
-        for delay in rng.exponential(memory, replies):
-            waiting.append((now + delay, carrier, not is_turned))
-        for delay in rng.exponential(memory, repeats):
-            waiting.append((now + delay, carrier, is_turned))
+        waiting += [(now + delay, carrier, not is_turned) for delay in rng.exponential(memory, replies)]
+        waiting += [(now + delay, carrier, is_turned) for delay in rng.exponential(memory, repeats)]
         for delay in rng.exponential(memory, spreads):
             person = int(ties.u[carrier] if rng.random() < 0.5 else ties.v[carrier])
             others = neighbours[person][neighbours[person] != carrier]
@@ -251,8 +249,8 @@ def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random
 def declare(settings: WorldSettings, ties: Ties, rng: np.random.Generator) -> Stream:
     """Declarations of ties: an imperfect view of the planted graph.
 
-    Each end of a tie declares it or never does. A tie older than the world is declared at any time, early ones being
-    the likelier; one that forms is declared within a day of its forming, mostly. Some declare ties that are not there.
+    Each end of a tie declares it or never does. A tie older than the world is declared at any time, rather
+    early than late; one that forms is mostly declared within a day. Some declare ties that are not there.
     """
     u, v = np.concatenate([ties.u, ties.v]), np.concatenate([ties.v, ties.u])
     formed = np.concatenate([ties.formed, ties.formed])
