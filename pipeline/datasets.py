@@ -82,12 +82,13 @@ def free_name(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def build_own(spec: DatasetSpec, lake: Lake) -> EventTable:
+def build_own(spec: DatasetSpec) -> EventTable:
     """The event table of a dataset of one's own; its problem, if it has one, is the error.
 
     The TOML is read again, so a correction made after the registry was loaded counts.
     """
-    folder = spec.folder or lake.own / spec.name
-    if spec.name != folder.name:
-        raise OwnDataError(spec.problem or f"{folder} is not the folder of the dataset {spec.name}")
-    return own_table(spec.name, folder)
+    if spec.folder is None:
+        raise ValueError(f"dataset {spec.name!r} comes from {spec.source}, not from a folder of one's own")
+    if spec.name != spec.folder.name:
+        raise OwnDataError(spec.problem)
+    return own_table(spec.name, spec.folder)
