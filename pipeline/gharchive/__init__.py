@@ -1,1 +1,1 @@
-"""GH Archive: hour files fetched, decoded and normalized."""
+"""GH Archive: every hour since 2011 fetched, read and accounted for."""

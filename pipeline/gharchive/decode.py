@@ -1,0 +1,131 @@
+"""From an hour file to its events, streaming: blocks at once where they are clean, salvage where not."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from pipeline.gharchive.event import Event, decoder
+from pipeline.gharchive.inflate import Limits, inflate
+from pipeline.gharchive.salvage import BLANK, Fragment, Salvaged, salvage
+
+LIMITS = Limits()
+
+
+@dataclass
+class Block:
+    """The events of a stretch of text in its order, and what in it is not an event."""
+
+    offset: int
+    text: bytes
+    events: list[Event]
+    fragments: list[Fragment] = field(default_factory=list)
+    places: list[tuple[int, bytes]] | None = None
+
+    def place(self, index: int) -> tuple[int, bytes]:
+        """Offset and bytes of the event at `index`: looked for only when somebody asks."""
+        if self.places is None:
+            self.places = _places(self.text, self.offset, len(self.events)) or [
+                (item.offset, item.text)
+                for item in salvage(self.text, self.offset)
+                if isinstance(item, Salvaged)
+            ]
+        return self.places[index]
+
+
+def decode(path: Path, damage: list[str], limits: Limits = LIMITS) -> Iterator[Block]:
+    """Yield the events of an hour file block by block, in bounded memory, whatever is in the file.
+
+    What is wrong with the file as a whole (broken gzip, a limit exceeded) is appended to `damage`.
+    """
+    offset = 0
+    rest = b""
+    patience = 0  # how much text to gather before looking again for the end of an event
+    for piece in inflate(path, limits, damage):
+        text = rest + piece if rest else piece
+        if len(text) < patience:
+            rest = text
+            continue
+        end = text.rfind(b"\n") + 1
+        block = read_block(text[:end], offset) if end else _without_lines(text, offset)
+        if block is None:
+            if len(text) > limits.event_bytes:
+                damage.append(f"no event ends within {limits.event_bytes:,} bytes after byte {offset:,}")
+                block = read_block(text, offset)
+            else:
+                rest, patience = text, 2 * len(text)
+                continue
+        yield block
+        patience = 0
+        offset += len(block.text)
+        rest = text[len(block.text) :]
+    if rest:
+        yield read_block(rest, offset)
+
+
+def read_block(text: bytes, offset: int) -> Block:
+    """Read text that ends where an event ends, or where nothing more is to come."""
+    if (events := _clean(text)) is not None:
+        return Block(offset, text, events)
+    block = Block(offset, text, [], [], [])
+    for line in text.split(b"\n"):  # only a line feed ends a line: other whitespace may stand within one
+        clean = _clean(line)
+        if clean is not None and len(clean) == 1:
+            kept = line.lstrip(BLANK)
+            _add(block, Salvaged(offset + len(line) - len(kept), clean[0], kept.rstrip(BLANK)))
+        else:
+            for item in salvage(line, offset):
+                _add(block, item)
+        offset += len(line) + 1
+    return block
+
+
+def _add(block: Block, item: Salvaged | Fragment) -> None:
+    if isinstance(item, Fragment):
+        block.fragments.append(item)
+    else:
+        assert block.places is not None
+        block.events.append(item.event)
+        block.places.append((item.offset, item.text))
+
+
+def _clean(text: bytes) -> list[Event] | None:
+    """All events of clean text, one after the other with or without line ends between, or None."""
+    try:
+        events = decoder.decode_lines(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return events if all(event.type.endswith("Event") for event in events) else None
+
+
+def _places(text: bytes, offset: int, events: int) -> list[tuple[int, bytes]] | None:
+    """Where the events of clean text are, if each has a line of its own."""
+    places = []
+    for line in text.split(b"\n"):
+        if line and not line.isspace():
+            places.append((offset, line))
+        offset += len(line) + 1
+    return places if len(places) == events else None
+
+
+def _without_lines(text: bytes, offset: int) -> Block | None:
+    """Read as much as can be told from text without a line's end; None while more of it is needed."""
+    end = len(text)
+    for _ in range(8):
+        # A brace pair within a string is not where an event ends; the one before it may be.
+        end = text.rfind(b"}{", 0, end)
+        if end < 0:
+            break
+        if (events := _clean(text[: end + 1])) is not None:
+            return Block(offset, text[: end + 1], events)
+    items = list(salvage(text, offset))
+    last = max((index for index, item in enumerate(items) if isinstance(item, Salvaged)), default=None)
+    if last is None:
+        return None
+    whole = items[: last + 1]
+    final = whole[-1]
+    block = Block(offset, text[: final.offset + len(final.text) - offset], [], [], [])
+    for item in whole:
+        _add(block, item)
+    return block

@@ -1,0 +1,80 @@
+"""What an event is on the wire: only the fields that are needed, in any of the archive's seven shapes."""
+
+import json
+from typing import Any
+
+import msgspec
+
+
+class Actor(msgspec.Struct, gc=False):
+    """`actor` as an object (shapes A, C, D)."""
+
+    login: str | None = None
+    id: int | None = None
+
+
+class Repo(msgspec.Struct, gc=False):
+    """`repo` (shapes A, C, D): `name` is `owner/name`, or `/` where 2011 forgot it."""
+
+    name: str | None = None
+
+
+class Repository(msgspec.Struct, gc=False):
+    """`repository` (shape B): the owner may be empty."""
+
+    owner: str | None = None
+    name: str | None = None
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event. The payload stays undecoded: few types need to look into it."""
+
+    type: str
+    id: str | int | None = None
+    actor: str | Actor | None = None
+    repo: Repo | None = None
+    repository: Repository | None = None
+    url: str | None = None
+    created_at: str | None = None
+    payload: msgspec.Raw = msgspec.Raw(b"")
+
+
+decoder = msgspec.json.Decoder(Event)
+
+
+def is_event_type(value: object) -> bool:
+    """Whether `value` names a type of event; `Event` itself is one the archive has."""
+    return isinstance(value, str) and value.endswith("Event")
+
+
+def text(value: object) -> str | None:
+    """`value` as well-formed text, or None; what is broken in it shows as U+FFFD, which no login has."""
+    return (
+        value.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if isinstance(value, str) else None
+    )
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+
+
+def event_from(value: dict[str, Any]) -> Event:
+    """An event from loosely decoded JSON; a field of a form no shape has counts as absent."""
+    actor, repo, repository, event_id = (value.get(key) for key in ("actor", "repo", "repository", "id"))
+    payload = value.get("payload")
+    return Event(
+        type=value["type"],
+        id=text(event_id) or _number(event_id),
+        actor=Actor(text(actor.get("login")), _number(actor.get("id")))
+        if isinstance(actor, dict)
+        else text(actor),
+        repo=Repo(text(repo.get("name"))) if isinstance(repo, dict) else None,
+        repository=(
+            Repository(text(repository.get("owner")), text(repository.get("name")))
+            if isinstance(repository, dict)
+            else None
+        ),
+        url=text(value.get("url")),
+        created_at=text(value.get("created_at")),
+        payload=msgspec.Raw(b"" if payload is None else json.dumps(payload, sort_keys=True).encode()),
+    )

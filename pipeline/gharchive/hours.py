@@ -1,0 +1,56 @@
+"""The archive's hours: how their files are named, which of them exist, and when a missing one is settled."""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+FIRST_DAY = date(2011, 2, 12)
+PACIFIC = ZoneInfo("America/Los_Angeles")
+PACIFIC_DAYS = (date(2012, 3, 11), date(2014, 12, 31))
+SETTLED_AFTER = timedelta(hours=12)
+HOUR_FILE = re.compile(r"(\d{4}-\d{2}-\d{2})-(\d|1\d|2[0-3])\.json\.gz")
+
+
+def file_name(day: date, hour: int) -> str:
+    """Name of an hour's file; the hour is not zero-padded, the archive refuses it otherwise."""
+    return f"{day.isoformat()}-{hour}.json.gz"
+
+
+def parse_file_name(name: str) -> tuple[date, int]:
+    """The day and the hour an hour file is named for."""
+    match = HOUR_FILE.fullmatch(name)
+    if match is None:
+        raise ValueError(
+            f"not the name of an hour file: {name!r}; the archive's are like 2015-01-01-0.json.gz"
+        )
+    return date.fromisoformat(match[1]), int(match[2])
+
+
+def _named_in_pacific_time(day: date) -> bool:
+    return PACIFIC_DAYS[0] <= day <= PACIFIC_DAYS[1]
+
+
+def exists(day: date, hour: int) -> bool:
+    """Whether the hour ever was: clocks that jump forward skip one hour of a Pacific-named day."""
+    if not _named_in_pacific_time(day):
+        return True
+    wall = datetime.combine(day, time(hour))
+    there_and_back = wall.replace(tzinfo=PACIFIC).astimezone(UTC).astimezone(PACIFIC)
+    return there_and_back.replace(tzinfo=None) == wall
+
+
+def hours_of_day(day: date) -> list[int]:
+    """The hours of a day that exist in the archive: 24 of them, 23 on a day that skips one."""
+    return [hour for hour in range(24) if exists(day, hour)]
+
+
+def end_of_hour(day: date, hour: int) -> datetime:
+    """When the hour was over, as an aware UTC time; of an hour that clocks repeat, its second end."""
+    zone = PACIFIC if _named_in_pacific_time(day) else UTC
+    begin = datetime.combine(day, time(hour), tzinfo=zone).replace(fold=1)
+    return begin.astimezone(UTC) + timedelta(hours=1)
+
+
+def is_settled(day: date, hour: int, now: datetime) -> bool:
+    """Whether a file not published by `now` (aware) never will be: half a day after the hour's end."""
+    return now - end_of_hour(day, hour) >= SETTLED_AFTER

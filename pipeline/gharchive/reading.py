@@ -1,0 +1,238 @@
+"""The reading of one hour file: its rows, its quarantine and its events' identities, kept beside the file.
+
+A reading depends on the file and the rules alone, so it is made once, survives the raw file, and a day is put
+together from readings whenever one of them changes.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from pipeline.gharchive.decode import LIMITS, decode
+from pipeline.gharchive.files import HourFile, raw_folder, raw_path
+from pipeline.gharchive.inflate import Limits
+from pipeline.gharchive.normalize import EventRules, identity, resolve
+from pipeline.lake import Lake, write_json, write_parquet
+
+READER = 1  # raised when the same file would be read differently, so that older readings are made anew
+EXCERPT_BYTES = 400
+FLUSH_ROWS = 50_000
+EVENT_SCHEMA = {
+    "event_id": pl.String,
+    "type": pl.String,
+    "kind": pl.String,
+    "actor": pl.String,
+    "actor_id": pl.Int64,
+    "counterpart": pl.String,
+    "repo": pl.String,
+    "created_at": pl.Datetime("us"),
+    "file": pl.String,
+}
+QUARANTINE_SCHEMA = {
+    "file": pl.String,
+    "offset": pl.Int64,
+    "reason": pl.String,
+    "bytes": pl.Int64,
+    "excerpt": pl.String,
+}
+KEY_SCHEMA = {"high": pl.UInt64, "low": pl.UInt64, "fate": pl.UInt8, "row": pl.UInt32}
+KEPT, IGNORED, QUARANTINED = range(3)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Where the events of a file went."""
+
+    events: int = 0
+    kept: int = 0
+    ignored: int = 0
+    duplicates: int = 0
+    quarantined: int = 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came of reading one file on its own, before its neighbours are looked at."""
+
+    folder: Path
+    counts: Counts
+    damage: tuple[str, ...]
+    damaged: bool  # bytes of the file could not be read as events, or the file itself is broken
+
+    @property
+    def events(self) -> Path:
+        """The rows kept, in the file's order."""
+        return self.folder / "events.parquet"
+
+    @property
+    def quarantine(self) -> Path:
+        """What is not an event, or is one without a row."""
+        return self.folder / "quarantine.parquet"
+
+    @property
+    def keys(self) -> Path:
+        """The identity of each distinct event, ascending, with its fate and its row in that fate's table."""
+        return self.folder / "keys.parquet"
+
+
+def reading_folder(lake: Lake, day: date, hour: int) -> Path:
+    """Where the reading of an hour's file is kept."""
+    return raw_folder(lake, day) / "readings" / str(hour)
+
+
+def signature(file: HourFile, rules: EventRules, limits: Limits) -> dict[str, object]:
+    """What a reading depends on: it holds as long as this stays the same."""
+    return {
+        "reader": READER,
+        "md5": file.md5,
+        "bytes": file.bytes,
+        "communications": sorted(rules.communications),
+        "associations": sorted(rules.associations),
+        "limits": [limits.inflated_bytes, limits.ratio, limits.event_bytes],
+    }
+
+
+def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading | None:
+    """The stored reading of a file, or None if there is none, or one of another file or under other rules."""
+    folder = reading_folder(lake, file.day, file.hour)
+    note = folder / "reading.json"
+    if not note.exists():
+        return None
+    values = json.loads(note.read_text(encoding="utf-8"))
+    if values["signature"] != signature(file, rules, limits):
+        return None
+    return Reading(folder, Counts(**values["counts"]), tuple(values["damage"]), values["damaged"])
+
+
+def has_reading(lake: Lake, file: HourFile) -> bool:
+    """Whether this very file was read, under whatever rules: then the raw file may be gone."""
+    note = reading_folder(lake, file.day, file.hour) / "reading.json"
+    return note.exists() and json.loads(note.read_text(encoding="utf-8"))["signature"]["md5"] == file.md5
+
+
+def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading:
+    """Read an hour's file and store the reading; its note comes last, so a reading is whole or not there."""
+    folder = reading_folder(lake, file.day, file.hour)
+    note = folder / "reading.json"
+    note.unlink(missing_ok=True)
+    tables = read_file(raw_path(lake, file.day, file.hour), file.name, rules, limits)
+    write_parquet(tables.events, folder / "events.parquet")
+    write_parquet(tables.quarantine, folder / "quarantine.parquet")
+    write_parquet(tables.keys, folder / "keys.parquet")
+    values = {
+        "signature": signature(file, rules, limits),
+        "counts": vars(tables.counts),
+        "damage": tables.damage,
+        "damaged": tables.damaged,
+    }
+    write_json(values, note)
+    return Reading(folder, tables.counts, tuple(tables.damage), tables.damaged)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one file, as read."""
+
+    events: pl.DataFrame
+    quarantine: pl.DataFrame
+    keys: pl.DataFrame
+    counts: Counts
+    damage: list[str]
+    damaged: bool
+
+
+def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS) -> Tables:
+    """Read one hour file: every event is kept, ignored, a duplicate or quarantined, and counted as that."""
+    kinds = rules.kinds
+    damage: list[str] = []
+    keys = bytearray()
+    fates = bytearray()
+    places: list[int] = []
+    seen: set[bytes] = set()
+    frames: list[pl.DataFrame] = []
+    rows: list[tuple[object, ...]] = []
+    quarantine: list[tuple[str, int, str, int, str]] = []
+    kept = fragments = duplicates = 0
+
+    def set_aside(offset: int, reason: str, text: bytes) -> None:
+        quarantine.append((name, offset, reason, len(text), text[:EXCERPT_BYTES].decode("utf-8", "replace")))
+
+    for block in decode(path, damage, limits):
+        for index, event in enumerate(block.events):
+            key = identity(event)
+            if key in seen:
+                duplicates += 1
+                continue
+            seen.add(key)
+            keys += key
+            kind = kinds.get(event.type)
+            if kind is None:
+                fates.append(IGNORED)
+                places.append(0)
+                continue
+            row = resolve(event)
+            if isinstance(row, str):
+                fates.append(QUARANTINED)
+                places.append(len(quarantine))
+                set_aside(block.place(index)[0], row, block.place(index)[1])
+            elif row.actor.lower() == row.counterpart.lower():
+                fates.append(IGNORED)
+                places.append(0)
+            else:
+                fates.append(KEPT)
+                places.append(kept)
+                kept += 1
+                event_id = key.hex() if event.id is None else str(event.id)
+                rows.append((event_id, event.type, kind, *row))
+        fragments += len(block.fragments)
+        for fragment in block.fragments:
+            set_aside(fragment.offset, fragment.reason, fragment.text)
+        if len(rows) >= FLUSH_ROWS:
+            frames.append(_event_frame(rows, name))
+            rows = []
+    frames.append(_event_frame(rows, name))
+
+    fate_counts = Counter(fates)
+    counts = Counts(
+        events=len(fates) + duplicates + fragments,
+        kept=kept,
+        ignored=fate_counts[IGNORED],
+        duplicates=duplicates,
+        quarantined=len(quarantine),
+    )
+    return Tables(
+        events=pl.concat(frames, rechunk=True),
+        quarantine=pl.DataFrame(quarantine, schema=QUARANTINE_SCHEMA, orient="row"),
+        keys=_key_frame(keys, fates, places),
+        counts=counts,
+        damage=damage,
+        damaged=bool(damage or fragments),
+    )
+
+
+def _event_frame(rows: list[tuple[object, ...]], name: str) -> pl.DataFrame:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
+    schema = list(EVENT_SCHEMA)[:8]
+    series = [
+        pl.Series(column, values, dtype=pl.Int64 if column == "created_at" else EVENT_SCHEMA[column])
+        for column, values in zip(schema, columns, strict=True)
+    ]
+    frame = pl.DataFrame(series).with_columns(pl.col("created_at").cast(pl.Datetime("us")))
+    return frame.with_columns(file=pl.lit(name))
+
+
+def _key_frame(keys: bytearray, fates: bytearray, places: list[int]) -> pl.DataFrame:
+    words = np.frombuffer(bytes(keys), dtype="<u8").reshape(-1, 2)  # (events, 2)
+    order = np.lexsort((words[:, 1], words[:, 0]))
+    columns = {
+        "high": words[order, 0],
+        "low": words[order, 1],
+        "fate": np.frombuffer(bytes(fates), dtype=np.uint8)[order],
+        "row": np.array(places, dtype=np.uint32)[order],
+    }
+    return pl.DataFrame(columns, schema=KEY_SCHEMA)
