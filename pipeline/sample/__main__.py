@@ -13,7 +13,10 @@ def main() -> None:
     )
     parser.add_argument("home", type=Path, help="where everything is kept, as in LDG_HOME")
     home: Path = parser.parse_args().home
-    done = "built" if build(home) else "already built"
+    try:
+        done = "built" if build(home) else "already built"
+    except FileExistsError as error:
+        parser.error(str(error))
     print(f"Sample world {done}: {sample_paths(home).marker.parent}")
 
 

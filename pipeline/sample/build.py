@@ -1,6 +1,7 @@
 """Builds the sample world under a home: raw files, planted graphs, and a marker that says it is whole."""
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.lake import Lake, replacing, write_json, write_parquet
+from pipeline.lake import Lake, replacing, write_json, write_parquet, write_text
 from pipeline.sample import gharchive, social_evolution
 from pipeline.sample.world import World, WorldSettings, simulate
 
@@ -37,50 +38,65 @@ SOCIAL_EVOLUTION_WORLD = WorldSettings(
 GITHUB_SPLIT = datetime(2015, 1, 6)
 SOCIAL_EVOLUTION_SPLIT = datetime(2009, 5, 1)
 
-# The settings that fit this world: a window that begins four days after the first file, so that follows
-# before it are initial associations, and thresholds that most people of the planted graph reach and nobody
-# else does. Nobody follows in files since 2015, so that membership counts as association too.
+# The settings that fit this world: a window of file days that begins four days after the first file, so that
+# follows before it are initial associations, and thresholds that most people of the planted graph reach and
+# nobody else does. Nobody follows in files since 2015, so that membership counts as association too.
 SAMPLE_ENVIRONMENT = {
+    "LDG_GITHUB_HISTORY": f"{gharchive.FIRST_DAY}",
     "LDG_GITHUB_START": "2014-12-23",
-    "LDG_GITHUB_SPLIT": "2015-01-06",
-    "LDG_GITHUB_END": "2015-01-12",
+    "LDG_GITHUB_SPLIT": f"{GITHUB_SPLIT:%Y-%m-%d}",
+    "LDG_GITHUB_TIME_ZONE": "UTC",
+    "LDG_GITHUB_END": f"{gharchive.LAST_DAY}",
     "LDG_GITHUB_MIN_COMMUNICATIONS": "20",
     "LDG_GITHUB_MIN_ASSOCIATIONS": "2",
     "LDG_ASSOCIATIONS": "FollowEvent,MemberEvent",
+    "LDG_SEEDS": "3",
 }
+ENVIRONMENT_HEAD = "# The settings that fit the sample world, written by `python -m pipeline.sample`.\n"
 
 
 @dataclass(frozen=True)
 class SamplePaths:
-    """Where a sample world lies: what `LDG_GHARCHIVE_URL` and `LDG_SOCIAL_EVOLUTION` take, and the marker."""
+    """Where a sample world lies: both sources, the `.env` that points to them, and the marker."""
 
     gharchive: Path
     social_evolution: Path
+    environment: Path
     marker: Path
 
 
 def sample_paths(home: Path) -> SamplePaths:
     """The sample world's places under a home."""
     folder = home / "sample_world"
-    return SamplePaths(folder / "gharchive", folder / "SocialEvolution.zip", folder / "world.json")
+    return SamplePaths(
+        folder / "gharchive", folder / "SocialEvolution.zip", home / ".env", folder / "world.json"
+    )
 
 
 def build(home: Path) -> bool:
     """Build the sample world under `home`; False if it is there already, made with the same settings.
 
-    The marker is taken away first and written last: a build that was killed is done again, from the start.
+    The marker is taken away first and written last: a build that was killed is done again, from the start. A
+    home whose `.env` is somebody's own is refused and left as it is.
     """
     lake, paths = Lake(home), sample_paths(home)
     known_github, known_social = lake.known_graph("github"), lake.known_graph("social_evolution")
+    settings = environment_text(paths)
     recipe = {
         "version": VERSION,
         "github": readable(GITHUB_WORLD),
         "social_evolution": readable(SOCIAL_EVOLUTION_WORLD),
-        "environment": SAMPLE_ENVIRONMENT,
     }
-    made = (paths.gharchive, paths.social_evolution, known_github, known_social)
-    if all(path.exists() for path in made) and recipe_of(paths.marker) == recipe:
-        return False
+    if paths.environment.exists():
+        kept = paths.environment.read_text(encoding="utf-8")
+        if not kept.startswith(ENVIRONMENT_HEAD):
+            raise FileExistsError(
+                f"{paths.environment} holds settings that are not the sample world's; "
+                "give the sample world a home of its own"
+            )
+        made = (paths.gharchive, paths.social_evolution, known_github, known_social)
+        if kept == settings and all(path.exists() for path in made) and recipe_of(paths.marker) == recipe:
+            return False
     paths.marker.unlink(missing_ok=True)
 
     github, social = simulate(GITHUB_WORLD), simulate(SOCIAL_EVOLUTION_WORLD)
@@ -94,8 +110,19 @@ def build(home: Path) -> bool:
         counts["social_evolution"] = social_evolution.write(social, temporary)
     write_parquet(planted_graph(github, GITHUB_SPLIT, gharchive.login), known_github)
     write_parquet(planted_graph(social, SOCIAL_EVOLUTION_SPLIT, social_evolution.subject), known_social)
+    write_text(settings, paths.environment)
     write_json({"recipe": recipe, "counts": counts}, paths.marker)
     return True
+
+
+def environment_text(paths: SamplePaths) -> str:
+    """The settings as a `.env` that a shell reads as well; absolute paths hold wherever a command is run."""
+    sources = {
+        "LDG_GHARCHIVE_URL": str(paths.gharchive.absolute()),
+        "LDG_SOCIAL_EVOLUTION": str(paths.social_evolution.absolute()),
+    }
+    lines = [f"{name}={shlex.quote(value)}\n" for name, value in (sources | SAMPLE_ENVIRONMENT).items()]
+    return ENVIRONMENT_HEAD + "".join(lines)
 
 
 def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:

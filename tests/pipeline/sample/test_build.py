@@ -11,14 +11,16 @@ import polars as pl
 import pytest
 
 from pipeline.lake import Lake
-from pipeline.sample import build, sample_paths
+from pipeline.sample import FIRST_DAY, LAST_DAY, build, sample_paths
+from pipeline.sample.build import GITHUB_SPLIT
+from pipeline.settings import Settings
 
 
 def contents(home: Path) -> dict[str, str]:
     return {
         str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(home.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != ".env"  # names the home itself
     }
 
 
@@ -58,6 +60,27 @@ def test_the_command_says_what_it_did(sample_home: Path):
     command = [sys.executable, "-m", "pipeline.sample", str(sample_home)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "already built" in done.stdout
+
+
+def test_the_home_carries_the_settings_that_fit(sample_home: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in [name for name in os.environ if name.startswith("LDG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LDG_HOME", str(sample_home))
+    settings, paths = Settings.load(), sample_paths(sample_home)
+    assert settings.gharchive_url == str(paths.gharchive)
+    assert settings.social_evolution == str(paths.social_evolution)
+    assert settings.associations == ("FollowEvent", "MemberEvent")
+    assert settings.github_split == GITHUB_SPLIT
+    assert (settings.github_history, settings.github_end) == (FIRST_DAY, LAST_DAY)
+
+
+def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(tmp_path: Path):
+    (tmp_path / ".env").write_text("LDG_SEEDS=7\n")
+    command = [sys.executable, "-m", "pipeline.sample", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "a home of its own" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]
 
 
 @pytest.mark.parametrize("dataset", ["github", "social_evolution"])
