@@ -34,6 +34,8 @@ SOCIAL_EVOLUTION_WORLD = WorldSettings(
     end=datetime(2009, 6, 30),
     interactions=4_900,
     memory_hours=6.0,
+    forming=0.3,
+    dissolving=0.2,
 )
 GITHUB_SPLIT = datetime(2015, 1, 6)
 SOCIAL_EVOLUTION_SPLIT = datetime(2009, 5, 1)
@@ -98,12 +100,11 @@ def build(home: Path) -> bool:
         if kept == settings and all(path.exists() for path in made) and recipe_of(paths.marker) == recipe:
             return False
     paths.marker.unlink(missing_ok=True)
+    if paths.marker.parent.exists():
+        shutil.rmtree(paths.marker.parent)
 
     github, social = simulate(GITHUB_WORLD), simulate(SOCIAL_EVOLUTION_WORLD)
     unfinished = paths.gharchive.with_name(".gharchive.unfinished")
-    for folder in (unfinished, paths.gharchive):
-        if folder.exists():
-            shutil.rmtree(folder)
     counts = {"gharchive": gharchive.write(github, unfinished)}
     unfinished.rename(paths.gharchive)
     with replacing(paths.social_evolution) as temporary:

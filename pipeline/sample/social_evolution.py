@@ -25,7 +25,7 @@ RELATIONS = {
     "FacebookAllTaggedPhotos": (0.75, 0.50, 0.15),
     "BlogLivejournalTwitter": (0.60, 0.45, 0.18),
 }
-FORGOTTEN = 0.06  # chance that a person answers one survey otherwise than they would the others
+FORGOTTEN = 0.10  # chance that a person answers one survey otherwise than they would the others
 KINDS, KIND_SHARES = ("proximity", "call", "sms"), (0.70, 0.18, 0.12)
 YEARS = ("Freshman", "Sophomore", "Junior", "Senior", "GRT / Other")
 FLOORS = ("f282.1", "f282.2", "f282.3", "f290.3", "f290.4")

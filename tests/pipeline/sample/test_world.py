@@ -67,7 +67,7 @@ def test_an_interaction_makes_a_reply_likelier_for_a_while(world: World):
     assert observed > 3 * expected
 
 
-def test_without_excitation_replies_come_at_the_mean_rate():
+def test_without_excitation_interactions_come_less_in_bursts():
     calm = simulate(replace(SETTINGS, reply=0.0, repeat=0.0, spread=0.0))
     gaps = np.diff(calm.interactions.seconds)
     excited = np.diff(simulate(SETTINGS).interactions.seconds)
@@ -78,6 +78,8 @@ def test_people_sleep_and_rest_at_weekends(world: World):
     hours = (SETTINGS.start.hour + world.interactions.seconds // 3600) % 24
     night, day = ((hours >= 2) & (hours < 6)).sum(), ((hours >= 13) & (hours < 17)).sum()
     assert day > 4 * night
+    days = (SETTINGS.start.weekday() + (SETTINGS.start.hour + world.interactions.seconds // 3600) // 24) % 7
+    assert np.bincount(days, minlength=7)[5:].mean() < np.bincount(days, minlength=7)[:5].mean()
 
 
 def test_the_clock_of_activity_goes_there_and_back():
