@@ -202,10 +202,13 @@ def by_slot(ranked: pl.DataFrame, table: EventTable) -> pl.DataFrame:
     assert isinstance(last, datetime)
     length = slot_length(first, last)
     origin = slot_origin(first, length)
-    number = (pl.col("created_at") - origin) // length
+    microseconds = length // timedelta(microseconds=1)
+    since = (pl.col("created_at") - origin).dt.total_microseconds()
     return (
         ranked.filter(pl.col("split") == "test", pl.col("kind") == "communication")
-        .with_columns(slot_start=pl.lit(origin, TIME) + number * pl.lit(length))
+        .with_columns(
+            slot_start=pl.lit(origin, TIME) + pl.duration(microseconds=since // microseconds * microseconds)
+        )
         .group_by("seed", "split", "slot_start")
         .agg(metrics())
         .with_columns(slot_end=pl.col("slot_start") + length)
