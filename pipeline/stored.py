@@ -9,17 +9,14 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
+from pipeline.published import MODELS
+from pipeline.warehouse import result_rows
 
 PREFERRED_VARIANTS = (
     "ldg_learned_sparse-bilinear",
     "ldg_learned_sparse-concat",
     "ldg_learned_uniform-bilinear",
 )
-
-
-def datasets_with_tables(lake: Lake) -> list[str]:
-    """Names of the datasets whose event table is finished."""
-    return sorted(path.parent.name for path in (lake.home / "datasets").glob("*/dataset.json"))
 
 
 def finished_variants(lake: Lake, dataset: str) -> list[str]:
@@ -39,13 +36,25 @@ def showcase_variant(variants: list[str]) -> str:
     return (preferred + learned + variants)[0]
 
 
-def read_result(lake: Lake, result: str, dataset: str) -> pl.DataFrame | None:
-    """A dataset's rows of a result table, or None when that table has not been made or does not hold it."""
-    path = lake.results / f"{result}.parquet"
-    if not path.exists():
-        return None
-    rows = pl.read_parquet(path).filter(pl.col("dataset") == dataset)
-    return rows if rows.height else None
+def current_variants(lake: Lake, table: EventTable, file: str = "model.json") -> list[str]:
+    """Finished variants trained on this very event table that keep `file`.
+
+    A static graph network has no attention, for instance, and a variant trained on an earlier table may speak of
+    other nodes.
+    """
+    return [
+        variant
+        for variant in finished_variants(lake, table.name)
+        if (lake.model(table.name, variant) / file).exists()
+        and read_model_facts(lake, table.name, variant).get("fingerprint") == table.metadata["fingerprint"]
+    ]
+
+
+def read_result(lake: Lake, result: str, table: EventTable) -> pl.DataFrame | None:
+    """The rows of a result table made from this very event table, or None when there is none."""
+    belongs = (pl.col("dataset") == table.name) & (pl.col("fingerprint") == table.metadata["fingerprint"])
+    parts = [rows.filter(belongs) for rows in result_rows(lake, result)]
+    return next((rows for rows in parts if rows.height), None)
 
 
 def split_variant(variant: str) -> tuple[str, str]:
@@ -56,11 +65,12 @@ def split_variant(variant: str) -> tuple[str, str]:
 
 def variant_name(name: str) -> str:
     """A name as the paper prints it: `ldg_learned_sparse_freq` is "LDG (learned, sparse) + Freq"."""
-    family, *words = name.split("_")
-    bias = " + Freq" if "freq" in words else ""
-    inside = ", ".join(word for word in words if word != "freq")
-    title = {"dyrep": "DyRep", "ldg": "LDG"}.get(family, family)
-    return f"{title} ({inside}){bias}" if inside else f"{title}{bias}"
+    printed = dict(MODELS)
+    if name in printed:
+        return printed[name]
+    family, *words = name.replace("one_pass", "one pass").split("_")
+    title = {"dyrep": "DyRep", "ldg": "LDG", "gcn": "GCN", "gat": "GAT"}.get(family, family)
+    return f"{title} ({', '.join(words)})" if words else title
 
 
 def variant_label(variant: str) -> str:

@@ -12,7 +12,13 @@ from pipeline.lake import Lake, write_json, write_parquet
 START = datetime(2013, 1, 1)
 RELATIONS = ("Follow", "CloseFriend")
 VARIANTS = ("dyrep-bilinear", "ldg_learned_sparse-concat", "ldg_learned_sparse-bilinear")
-BASELINES = {"random": 0.5, "training_frequency": 0.2, "online_frequency": 0.12, "online_recency": 0.1}
+BASELINES = {
+    ("random", None): 0.5,
+    ("frequency", None): 0.2,
+    ("associates", "Follow"): 0.3,
+    ("online_frequency", None): 0.12,
+    ("online_recency", None): 0.1,
+}
 
 
 def store_results(
@@ -33,7 +39,7 @@ def store_results(
     metadata = write_event_table(table, lake.dataset(dataset))
     for variant in variants:
         store_variant(lake, table, metadata["fingerprint"], variant, seeds, snapshots, random)
-    store_result_tables(lake, table, variants, seeds, random)
+    store_result_tables(lake, table, metadata["fingerprint"], variants, seeds, random)
     return table
 
 
@@ -205,44 +211,72 @@ def snapshot_rows(
 
 
 def store_result_tables(
-    lake: Lake, table: EventTable, variants: Sequence[str], seeds: int, random: np.random.Generator
+    lake: Lake,
+    table: EventTable,
+    fingerprint: str,
+    variants: Sequence[str],
+    seeds: int,
+    random: np.random.Generator,
 ) -> None:
     """The dataset's rows of the result tables, beside those of other datasets already stored."""
-    nodes, stats = table.nodes.height, table.metadata["stats"]
-    append(lake, "dataset_stats", pl.DataFrame([{"dataset": table.name, **stats}]))
+    nodes = table.nodes.height
+    scores = {"hits_at_10": 0.4, "mrr": 0.2, "hits_at_1": 0.1, "hits_at_3": 0.2, "fingerprint": fingerprint}
     link, auc = [], []
     for variant in variants:
         name, _, interaction = variant.partition("-")
         for seed in range(seeds):
             key = {"dataset": table.name, "variant": name, "interaction": interaction, "seed": seed}
             for split in ("validation", "test"):
-                score = {"mar": nodes * (0.3 + 0.02 * random.random()), "hits_at_10": 0.4, "mrr": 0.2}
-                link.append({**key, "split": split, "events": 100, **score})
-            for edge_type in range(1 if name == "dyrep" else 2):
-                for relation in RELATIONS:
-                    for snapshot, level in (("initial", 0.6), ("final", 0.8)):
-                        value = level + 0.05 * random.random() - 0.2 * edge_type
-                        auc.append(
-                            {
-                                **key,
-                                "edge_type": edge_type,
-                                "relation": relation,
-                                "snapshot": snapshot,
-                                "auc": value,
-                            }
-                        )
-    append(lake, "link_prediction", pl.DataFrame(link))
-    append(lake, "attention_auc", pl.DataFrame(auc))
-    append(
-        lake,
-        "baselines",
-        pl.DataFrame(
-            [
-                {"dataset": table.name, "baseline": name, "mar": nodes * share, "hits_at_10": 0.6, "mrr": 0.4}
-                for name, share in BASELINES.items()
+                mar = nodes * (0.3 + 0.02 * random.random())
+                link.append({**key, "split": split, "events": 100, "mar": mar, **scores})
+            auc += [
+                {**key, "edge_type": edge_type, **graph, "picked": edge_type == 0, "fingerprint": fingerprint}
+                for edge_type in range(1 if name == "dyrep" else 2)
+                for graph in known_graph_scores(random)
             ]
-        ),
+    frequency = {
+        "dataset": table.name,
+        "variant": "communication_frequency",
+        "interaction": None,
+        "seed": None,
+    }
+    auc += [
+        {**frequency, "edge_type": None, **graph, "picked": True, "fingerprint": fingerprint}
+        for graph in known_graph_scores(random)
+    ]
+    append(lake, "link_prediction", pl.DataFrame(link))
+    append(lake, "attention_auc", pl.DataFrame(auc, infer_schema_length=None))
+    baselines = [
+        {
+            "dataset": table.name,
+            "baseline": name,
+            "relation": relation,
+            "events": 100,
+            "mar": nodes * share,
+            **scores,
+        }
+        for (name, relation), share in BASELINES.items()
+    ]
+    write_parquet(
+        pl.DataFrame(baselines, infer_schema_length=None),
+        lake.dataset(table.name) / "baselines.parquet",
     )
+
+
+def known_graph_scores(random: np.random.Generator) -> list[dict[str, object]]:
+    """Agreement with each relation's initial and final graph."""
+    return [
+        {
+            "relation": relation,
+            "snapshot": snapshot,
+            "auc": level + 0.05 * random.random(),
+            "average_precision": 0.3,
+            "attention": "final",
+            "pairs": 100,
+        }
+        for relation in RELATIONS
+        for snapshot, level in (("initial", 0.6), ("final", 0.8))
+    ]
 
 
 def append(lake: Lake, result: str, rows: pl.DataFrame) -> None:

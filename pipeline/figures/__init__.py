@@ -13,7 +13,7 @@ from pipeline.figures.embeddings import embeddings
 from pipeline.figures.style import save
 from pipeline.figures.subgraphs import subgraphs
 from pipeline.lake import Lake, write_json
-from pipeline.stored import finished_variants, showcase_variant
+from pipeline.stored import current_variants, finished_variants, showcase_variant
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,25 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     """Draw every figure of a dataset as SVG and PNG under `figures/<dataset>/`, listed in its `figures.json`.
 
     Needs the event table and at least one finished variant; the bars appear once predictions or baselines are
-    measured. Figures of an earlier drawing that no longer apply are removed.
+    measured. Variants trained on an earlier event table are left out, and figures of an earlier drawing that no
+    longer apply are removed.
     """
     table = read_event_table(lake.dataset(dataset))
-    variants = finished_variants(lake, dataset)
-    if not variants:
+    if not finished_variants(lake, dataset):
         raise FileNotFoundError(
             f"no finished variant of {dataset!r} under {lake.home / 'models' / dataset}: train one first"
         )
-    showcase = showcase_variant(variants)
+    attentive = current_variants(lake, table, "attention.parquet")
+    embedded = current_variants(lake, table, "embeddings.parquet")
+    trained = current_variants(lake, table, "curves.parquet")
     folder = lake.home / "figures" / dataset
     drawn = []
     with alt.data_transformers.enable("default", max_rows=None):
         figures = [
-            training_curves(lake, dataset, variants),
-            adjacency(lake, table, showcase),
-            subgraphs(lake, table, showcase),
-            embeddings(lake, table, variants),
+            training_curves(lake, dataset, trained) if trained else None,
+            adjacency(lake, table, showcase_variant(attentive)) if attentive else None,
+            subgraphs(lake, table, showcase_variant(attentive)) if attentive else None,
+            embeddings(lake, table, embedded) if embedded else None,
             baseline_bars(lake, table),
         ]
         for figure in figures:

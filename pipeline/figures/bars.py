@@ -6,7 +6,7 @@ import polars as pl
 from pipeline.event_table import EventTable
 from pipeline.figures.style import BLUE, INK, ORANGE, Figure
 from pipeline.lake import Lake
-from pipeline.stored import read_result, split_variant, variant_label
+from pipeline.stored import read_result, variant_label
 
 LEARNED, NO_LEARN = "learned model (mean ± std over seeds)", "no learning"
 METRICS = {"mar": "MAR (lower is better)", "hits_at_10": "HITS@10 (higher is better)"}
@@ -14,7 +14,7 @@ METRICS = {"mar": "MAR (lower is better)", "hits_at_10": "HITS@10 (higher is bet
 
 def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
     """MAR and HITS@10 of every predictor, best first; None when nothing has been measured yet."""
-    rows = scores(lake, table.name)
+    rows = scores(lake, table)
     if rows.is_empty():
         return None
     order = rows.sort("mar", "who")["who"].to_list()
@@ -34,13 +34,13 @@ def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
     )
 
 
-def scores(lake: Lake, dataset: str) -> pl.DataFrame:
+def scores(lake: Lake, table: EventTable) -> pl.DataFrame:
     """One row a predictor: who, what (learned or not), each metric and its standard deviation over seeds."""
     kinds = {"who": pl.String, "what": pl.String} | dict.fromkeys(
         ("mar", "mar_std", "hits_at_10", "hits_at_10_std"), pl.Float64
     )
     parts = [pl.DataFrame(schema=kinds)]
-    link = read_result(lake, "link_prediction", dataset)
+    link = read_result(lake, "link_prediction", table)
     if link is not None:
         means = (
             link.filter(pl.col("split") == "test")
@@ -51,26 +51,27 @@ def scores(lake: Lake, dataset: str) -> pl.DataFrame:
             )
         )
         whos = [
-            variant_label(full_variant(name, how))
-            for name, how in means.select("variant", "interaction").iter_rows()
+            variant_label(f"{name}-{how}") for name, how in means.select("variant", "interaction").iter_rows()
         ]
         parts.append(
             means.with_columns(who=pl.Series(whos, dtype=pl.String), what=pl.lit(LEARNED)).select(list(kinds))
         )
-    baselines = read_result(lake, "baselines", dataset)
+    baselines = read_result(lake, "baselines", table)
     if baselines is not None:
         parts.append(
-            baselines.group_by(who=pl.col("baseline").str.replace_all("_", " "))
-            .agg(pl.col("mar").first(), pl.col("hits_at_10").first())
-            .with_columns(what=pl.lit(NO_LEARN), mar_std=pl.lit(0.0), hits_at_10_std=pl.lit(0.0))
-            .select(list(kinds))
+            baselines.with_columns(
+                who=pl.concat_str(
+                    pl.col("baseline").str.replace_all("_", " "),
+                    pl.col("relation"),
+                    separator=": ",
+                    ignore_nulls=True,
+                ),
+                what=pl.lit(NO_LEARN),
+                mar_std=pl.lit(0.0),
+                hits_at_10_std=pl.lit(0.0),
+            ).select(list(kinds))
         )
     return pl.concat(parts).sort("mar", "who")
-
-
-def full_variant(name: str, interaction: str) -> str:
-    """A variant's full name whether or not the table's name already carries the interaction."""
-    return name if split_variant(name)[1] == interaction else f"{name}-{interaction}"
 
 
 def panel(rows: pl.DataFrame, metric: str, order: list[str], labelled: bool) -> alt.LayerChart:
