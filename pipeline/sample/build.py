@@ -78,14 +78,20 @@ def sample_paths(home: Path) -> SamplePaths:
 def build(home: Path) -> bool:
     """Build the sample world under `home`; False if it is there already, made with the same settings.
 
-    The marker is taken away first and written last: a build that was killed is done again, from the start. A
-    home whose `.env` is somebody's own is refused and left as it is.
+    The marker is taken away first and written last: a build that was killed is done again, from the start. The
+    home's `.env` may be edited afterwards; one that is not the sample world's is refused and left as it is.
     """
     lake, paths = Lake(home), sample_paths(home)
     known_github, known_social = lake.known_graph("github"), lake.known_graph("social_evolution")
-    settings = environment_text(paths)
+    sources = environment_lines(
+        {
+            "LDG_GHARCHIVE_URL": str(paths.gharchive.absolute()),
+            "LDG_SOCIAL_EVOLUTION": str(paths.social_evolution.absolute()),
+        }
+    )
     recipe = {
         "version": VERSION,
+        "environment": SAMPLE_ENVIRONMENT,
         "github": readable(GITHUB_WORLD),
         "social_evolution": readable(SOCIAL_EVOLUTION_WORLD),
     }
@@ -97,7 +103,7 @@ def build(home: Path) -> bool:
                 "give the sample world a home of its own"
             )
         made = (paths.gharchive, paths.social_evolution, known_github, known_social)
-        if kept == settings and all(path.exists() for path in made) and recipe_of(paths.marker) == recipe:
+        if sources in kept and all(path.exists() for path in made) and recipe_of(paths.marker) == recipe:
             return False
     paths.marker.unlink(missing_ok=True)
     if paths.marker.parent.exists():
@@ -111,19 +117,14 @@ def build(home: Path) -> bool:
         counts["social_evolution"] = social_evolution.write(social, temporary)
     write_parquet(planted_graph(github, GITHUB_SPLIT, gharchive.login), known_github)
     write_parquet(planted_graph(social, SOCIAL_EVOLUTION_SPLIT, social_evolution.subject), known_social)
-    write_text(settings, paths.environment)
+    write_text(ENVIRONMENT_HEAD + sources + environment_lines(SAMPLE_ENVIRONMENT), paths.environment)
     write_json({"recipe": recipe, "counts": counts}, paths.marker)
     return True
 
 
-def environment_text(paths: SamplePaths) -> str:
-    """The settings as a `.env` that a shell reads as well; absolute paths hold wherever a command is run."""
-    sources = {
-        "LDG_GHARCHIVE_URL": str(paths.gharchive.absolute()),
-        "LDG_SOCIAL_EVOLUTION": str(paths.social_evolution.absolute()),
-    }
-    lines = [f"{name}={shlex.quote(value)}\n" for name, value in (sources | SAMPLE_ENVIRONMENT).items()]
-    return ENVIRONMENT_HEAD + "".join(lines)
+def environment_lines(variables: dict[str, str]) -> str:
+    """Variables as a `.env` has them, such that a shell reads them as well."""
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
 
 
 def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:

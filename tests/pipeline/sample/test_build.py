@@ -1,5 +1,6 @@
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,6 +72,21 @@ def test_the_home_carries_the_settings_that_fit(sample_home: Path, monkeypatch: 
     assert settings.associations == ("FollowEvent", "MemberEvent")
     assert settings.github_split == GITHUB_SPLIT
     assert (settings.github_history, settings.github_end) == (FIRST_DAY, LAST_DAY)
+
+
+def test_settings_edited_in_the_sample_home_stay(tmp_path: Path):
+    build(tmp_path)
+    edited = sample_paths(tmp_path).environment.read_text().replace("LDG_SEEDS=3", "LDG_SEEDS=5")
+    sample_paths(tmp_path).environment.write_text(edited)
+    assert not build(tmp_path)
+    assert sample_paths(tmp_path).environment.read_text() == edited
+
+
+def test_a_home_that_was_moved_points_to_its_new_place(sample_home: Path, tmp_path: Path):
+    moved = tmp_path / "a home"
+    shutil.copytree(sample_home, moved)
+    assert build(moved)
+    assert str(moved) in sample_paths(moved).environment.read_text()
 
 
 def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(tmp_path: Path):
