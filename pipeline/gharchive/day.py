@@ -66,19 +66,6 @@ class DayAccount:
         return self.hours["failed"] == 0
 
 
-@dataclass(frozen=True)
-class _Keys:
-    high: np.ndarray  # (events,) ascending
-    low: np.ndarray  # (events,)
-
-    def among(self, others: "_Keys") -> np.ndarray:
-        """Which of these identities are among `others`: one boolean each."""
-        if not len(others.high):
-            return np.zeros(len(self.high), dtype=bool)
-        at = np.minimum(np.searchsorted(others.high, self.high), len(others.high) - 1)
-        return (others.high[at] == self.high) & (others.low[at] == self.low)
-
-
 def account_path(lake: Lake, day: date) -> Path:
     """Where a day's account is kept."""
     return lake.github_accounts / f"date={day.isoformat()}.parquet"
@@ -162,7 +149,7 @@ def read_day(
     )
 
 
-def _keys_of_day_before(day: date, lake: Lake, rules: EventRules, limits: Limits) -> list[_Keys]:
+def _keys_of_day_before(day: date, lake: Lake, rules: EventRules, limits: Limits) -> list[np.ndarray]:
     before = day - timedelta(days=1)
     hour = hours_of_day(before)[-1]
     file = load_knowledge(lake, before, hour)
@@ -171,40 +158,45 @@ def _keys_of_day_before(day: date, lake: Lake, rules: EventRules, limits: Limits
     reading = load_reading(lake, file, rules, limits)
     if reading is None and raw_path(lake, before, hour).exists():
         reading = make_reading(lake, file, rules, limits)
-    return [] if reading is None else [_load_keys(pl.read_parquet(reading.keys))]
+    return [] if reading is None else [np.load(reading.keys)[:2].copy()]
 
 
-def _load_keys(frame: pl.DataFrame) -> _Keys:
-    return _Keys(frame["high"].to_numpy(), frame["low"].to_numpy())
+def _among(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which of the identities `keys` (2, events) are among `others` (2, others): one boolean each."""
+    if not others.shape[1]:
+        return np.zeros(keys.shape[1], dtype=bool)
+    at = np.minimum(np.searchsorted(others[0], keys[0]), others.shape[1] - 1)
+    return (others[:, at] == keys).all(axis=0)
 
 
-def _write_parts(reading: Reading, earlier: list[_Keys], events: Path, quarantine: Path) -> Counts:
+def _write_parts(reading: Reading, earlier: list[np.ndarray], events: Path, quarantine: Path) -> Counts:
     """Write a reading without what `earlier` files hold, and add its keys to `earlier`."""
-    frame = pl.read_parquet(reading.keys)
-    keys = _load_keys(frame)
-    held = np.zeros(len(frame), dtype=bool)
+    keys = np.load(reading.keys)
+    identities = keys[:2].copy()  # a copy, so that the rest of the keys is let go
+    held = np.zeros(keys.shape[1], dtype=bool)
     for others in earlier:
-        held |= keys.among(others)
-    earlier.append(keys)
-    doubles = frame.filter(pl.Series(held))
-    kept = doubles.filter(pl.col("fate") == KEPT)["row"]
-    aside = doubles.filter(pl.col("fate") == QUARANTINED)["row"]
+        held |= _among(identities, others)
+    earlier.append(identities)
+    fate, row = keys[2:, held]
+    kept, aside = row[fate == KEPT], row[fate == QUARANTINED]
     _write_part(reading.events, events, kept)
     _write_part(reading.quarantine, quarantine, aside)
     counts = reading.counts
     return Counts(
         events=counts.events,
         kept=counts.kept - len(kept),
-        ignored=counts.ignored - (len(doubles) - len(kept) - len(aside)),
-        duplicates=counts.duplicates + len(doubles),
+        ignored=counts.ignored - (len(row) - len(kept) - len(aside)),
+        duplicates=counts.duplicates + len(row),
         quarantined=counts.quarantined - len(aside),
     )
 
 
-def _write_part(source: Path, part: Path, without: pl.Series) -> None:
+def _write_part(source: Path, part: Path, without: np.ndarray) -> None:
     if len(without):
-        frame = pl.read_parquet(source).with_row_index("row").filter(~pl.col("row").is_in(without.implode()))
-        _write_if_changed(frame.drop("row"), part)
+        frame = pl.read_parquet(source)
+        left = np.ones(len(frame), dtype=bool)
+        left[without] = False
+        _write_if_changed(frame.filter(pl.Series(left)), part)
     elif not (part.exists() and filecmp.cmp(source, part, shallow=False)):
         with replacing(part) as temporary:
             shutil.copyfile(source, temporary)

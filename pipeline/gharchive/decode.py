@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.gharchive.event import Event, decoder
+from pipeline.gharchive.event import Event, decoder, is_event_type
 from pipeline.gharchive.inflate import Limits, inflate
 from pipeline.gharchive.salvage import BLANK, Fragment, Salvaged, salvage
 
@@ -96,7 +96,8 @@ def _clean(text: bytes) -> list[Event] | None:
         events = decoder.decode_lines(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return events if all(event.type.endswith("Event") for event in events) else None
+    types = {event.type for event in events}
+    return events if all(map(is_event_type, types)) else None
 
 
 def _places(text: bytes, offset: int, events: int) -> list[tuple[int, bytes]] | None:

@@ -17,7 +17,7 @@ from pipeline.gharchive.decode import LIMITS, decode
 from pipeline.gharchive.files import HourFile, raw_folder, raw_path
 from pipeline.gharchive.inflate import Limits
 from pipeline.gharchive.normalize import EventRules, identity, resolve
-from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.lake import Lake, replacing, write_json, write_parquet
 
 READER = 1  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
@@ -40,7 +40,6 @@ QUARANTINE_SCHEMA = {
     "bytes": pl.Int64,
     "excerpt": pl.String,
 }
-KEY_SCHEMA = {"high": pl.UInt64, "low": pl.UInt64, "fate": pl.UInt8, "row": pl.UInt32}
 KEPT, IGNORED, QUARANTINED = range(3)
 
 
@@ -77,7 +76,7 @@ class Reading:
     @property
     def keys(self) -> Path:
         """The identity of each distinct event, ascending, with its fate and its row in that fate's table."""
-        return self.folder / "keys.parquet"
+        return self.folder / "keys.npy"
 
 
 def reading_folder(lake: Lake, day: date, hour: int) -> Path:
@@ -123,7 +122,8 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     tables = read_file(raw_path(lake, file.day, file.hour), file.name, rules, limits)
     write_parquet(tables.events, folder / "events.parquet")
     write_parquet(tables.quarantine, folder / "quarantine.parquet")
-    write_parquet(tables.keys, folder / "keys.parquet")
+    with replacing(folder / "keys.npy") as temporary, temporary.open("wb") as keys:
+        np.save(keys, tables.keys)
     values = {
         "signature": signature(file, rules, limits),
         "counts": vars(tables.counts),
@@ -140,7 +140,7 @@ class Tables:
 
     events: pl.DataFrame
     quarantine: pl.DataFrame
-    keys: pl.DataFrame
+    keys: np.ndarray  # (4, distinct events): two words of identity, the first ascending, fate and row
     counts: Counts
     damage: list[str]
     damaged: bool
@@ -152,12 +152,12 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     damage: list[str] = []
     keys = bytearray()
     fates = bytearray()
-    places: list[int] = []
+    aside: list[int] = []
     seen: set[bytes] = set()
     frames: list[pl.DataFrame] = []
     rows: list[tuple[object, ...]] = []
     quarantine: list[tuple[str, int, str, int, str]] = []
-    kept = fragments = duplicates = 0
+    fragments = duplicates = 0
 
     def set_aside(offset: int, reason: str, text: bytes) -> None:
         quarantine.append((name, offset, reason, len(text), text[:EXCERPT_BYTES].decode("utf-8", "replace")))
@@ -173,20 +173,17 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
             kind = kinds.get(event.type)
             if kind is None:
                 fates.append(IGNORED)
-                places.append(0)
                 continue
             row = resolve(event)
             if isinstance(row, str):
                 fates.append(QUARANTINED)
-                places.append(len(quarantine))
-                set_aside(block.place(index)[0], row, block.place(index)[1])
-            elif row.actor.lower() == row.counterpart.lower():
+                aside.append(len(quarantine))
+                offset, text = block.place(index)
+                set_aside(offset, row, text)
+            elif row[0].lower() == row[2].lower():
                 fates.append(IGNORED)
-                places.append(0)
             else:
                 fates.append(KEPT)
-                places.append(kept)
-                kept += 1
                 event_id = key.hex() if event.id is None else str(event.id)
                 rows.append((event_id, event.type, kind, *row))
         fragments += len(block.fragments)
@@ -200,7 +197,7 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     fate_counts = Counter(fates)
     counts = Counts(
         events=len(fates) + duplicates + fragments,
-        kept=kept,
+        kept=fate_counts[KEPT],
         ignored=fate_counts[IGNORED],
         duplicates=duplicates,
         quarantined=len(quarantine),
@@ -208,7 +205,7 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     return Tables(
         events=pl.concat(frames, rechunk=True),
         quarantine=pl.DataFrame(quarantine, schema=QUARANTINE_SCHEMA, orient="row"),
-        keys=_key_frame(keys, fates, places),
+        keys=_sorted_keys(keys, fates, aside),
         counts=counts,
         damage=damage,
         damaged=bool(damage or fragments),
@@ -226,13 +223,11 @@ def _event_frame(rows: list[tuple[object, ...]], name: str) -> pl.DataFrame:
     return frame.with_columns(file=pl.lit(name))
 
 
-def _key_frame(keys: bytearray, fates: bytearray, places: list[int]) -> pl.DataFrame:
-    words = np.frombuffer(bytes(keys), dtype="<u8").reshape(-1, 2)  # (events, 2)
-    order = np.lexsort((words[:, 1], words[:, 0]))
-    columns = {
-        "high": words[order, 0],
-        "low": words[order, 1],
-        "fate": np.frombuffer(bytes(fates), dtype=np.uint8)[order],
-        "row": np.array(places, dtype=np.uint32)[order],
-    }
-    return pl.DataFrame(columns, schema=KEY_SCHEMA)
+def _sorted_keys(identities: bytearray, fates: bytearray, aside: list[int]) -> np.ndarray:
+    words = np.frombuffer(identities, dtype="<u8").reshape(-1, 2)  # (events, 2)
+    fate = np.frombuffer(fates, dtype=np.uint8)
+    row = np.zeros(len(words), dtype=np.uint64)
+    row[fate == KEPT] = np.arange(np.count_nonzero(fate == KEPT))
+    row[fate == QUARANTINED] = aside
+    keys = np.stack([words[:, 0], words[:, 1], fate.astype(np.uint64), row])  # (4, events)
+    return keys[:, np.argsort(words[:, 0], kind="stable")]
