@@ -57,7 +57,8 @@ class Ranking:
         negative = self.sizes - positive
         above = np.cumsum(positive)  # positives at or above each group
         auc = (negative * (above - positive / 2)).sum() / (len(graph) * negative.sum())
-        precision = above / np.cumsum(self.sizes)
+        # The zero group may be empty, and first.
+        precision = above / np.maximum(np.cumsum(self.sizes), 1)
         return float(auc), float((positive * precision).sum() / len(graph))
 
 

@@ -191,7 +191,7 @@ def add_archive(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """`gharchive_files`, and `github_events` as a view over Parquet: too large to copy."""
     create(warehouse, "gharchive_files", ARCHIVE_TABLES["gharchive_files"])
     for account in sorted(lake.github_accounts.glob("*.parquet")):
-        rows = pl.read_parquet(account, hive_partitioning=False)
+        rows = pl.read_parquet(account, glob=False, hive_partitioning=False)
         insert(warehouse, "gharchive_files", rows.select(ARCHIVE_TABLES["gharchive_files"].keys()))
     columns = ARCHIVE_TABLES["github_events"]
     if next(lake.github_events.glob("*/*.parquet"), None) is None:
