@@ -78,7 +78,7 @@ def sample_paths(home: Path) -> SamplePaths:
 def build(home: Path) -> bool:
     """Build the sample world under `home`; False if it is there already, made with the same settings.
 
-    The marker is taken away first and written last: a build that was killed is done again, from the start. The
+    The marker is taken away first and written last: a build that was killed is done again from the start. The
     home's `.env` may be edited afterwards; one that is not the sample world's is refused and left as it is.
     """
     lake, paths = Lake(home), sample_paths(home)

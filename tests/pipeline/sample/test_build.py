@@ -45,7 +45,7 @@ def test_a_build_of_other_settings_is_replaced_and_nothing_of_it_stays(sample_ho
     assert contents(tmp_path) == contents(sample_home)
 
 
-@pytest.mark.parametrize("seconds", [0.6, 1.2, 1.8])
+@pytest.mark.parametrize("seconds", [0.8, 1.6])
 def test_a_build_that_was_killed_is_completed_by_the_next(sample_home: Path, tmp_path: Path, seconds: float):
     command = [sys.executable, "-m", "pipeline.sample", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
