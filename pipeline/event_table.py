@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
@@ -64,7 +64,7 @@ class Split:
     def __post_init__(self) -> None:
         if self.clock not in CLOCKS:
             raise ValueError(f"clock is {self.clock!r}; it takes 'UTC' or 'local'")
-        if self.time_zone not in available_timezones():
+        if not is_time_zone(self.time_zone):
             raise ValueError(
                 f"time_zone is {self.time_zone!r}; it takes a zone's full name, such as 'America/Toronto'"
             )
@@ -77,6 +77,15 @@ class Split:
     def boundary(self) -> datetime:
         """The first moment of the test period on the clock of the event table, naive."""
         return on_clock(self.test_start, self.time_zone, self.clock)
+
+
+def is_time_zone(name: str) -> bool:
+    """Whether the zone database knows `name`."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of the database is an OSError
+        return False
+    return True
 
 
 def on_clock(moment: datetime, time_zone: str, clock: str) -> datetime:

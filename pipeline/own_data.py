@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, Literal
-from zoneinfo import available_timezones
 
 import polars as pl
 
-from pipeline.event_table import EventTable, Split, build_event_table
+from pipeline.event_table import EventTable, Split, build_event_table, is_time_zone
 
 FORMATS = (".csv", ".csv.gz", ".parquet")
 UNIX_UNITS: dict[str, int] = {"unix_s": 1_000_000, "unix_ms": 1_000, "unix_us": 1}
@@ -106,7 +105,7 @@ class Section:
     def zone(self, key: str, default: str) -> str:
         """A time zone's name."""
         value = self.text(key, default)
-        if value not in available_timezones():
+        if not is_time_zone(value):
             raise OwnDataError(
                 f"{self.place(key)} is {value!r}; it takes a zone's name such as America/Toronto"
             )
