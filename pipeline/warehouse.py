@@ -139,10 +139,12 @@ def build_warehouse(lake: Lake) -> Path:
         # A killed process of the same number may have left one half built.
         temporary.unlink(missing_ok=True)
         with duckdb.connect(str(temporary)) as warehouse:
+            warehouse.begin()
             add_archive(warehouse, lake)
             add_datasets(warehouse, lake)
             add_results(warehouse, lake)
             add_printed_tables(warehouse)
+            warehouse.commit()
     return lake.warehouse
 
 
@@ -190,9 +192,14 @@ def write_dataset_stats(lake: Lake) -> dict[str, int]:
 def add_archive(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """`gharchive_files`, and `github_events` as a view over Parquet: too large to copy."""
     create(warehouse, "gharchive_files", ARCHIVE_TABLES["gharchive_files"])
-    for account in sorted(lake.github_accounts.glob("*.parquet")):
-        rows = pl.read_parquet(account, glob=False, hive_partitioning=False)
-        insert(warehouse, "gharchive_files", rows.select(ARCHIVE_TABLES["gharchive_files"].keys()))
+    accounts = [
+        pl.read_parquet(path, glob=False, hive_partitioning=False).select(
+            list(ARCHIVE_TABLES["gharchive_files"])
+        )
+        for path in sorted(lake.github_accounts.glob("*.parquet"))
+    ]
+    if accounts:
+        insert(warehouse, "gharchive_files", pl.concat(accounts, how="vertical_relaxed"))
     columns = ARCHIVE_TABLES["github_events"]
     if next(lake.github_events.glob("*/*.parquet"), None) is None:
         create(warehouse, "github_events", columns)
@@ -216,7 +223,7 @@ def add_datasets(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
             ("dataset_associations", table.associations),
         ):
             named = rows.with_columns(dataset=pl.lit(dataset))
-            insert(warehouse, name, named.select(DATASET_TABLES[name].keys()))
+            insert(warehouse, name, named.select(list(DATASET_TABLES[name])))
 
 
 def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:
@@ -239,7 +246,7 @@ def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
         for kept in result_rows(lake, table):
             rows = kept.join(present, on="dataset", how="left", maintain_order="left")
             belongs = (pl.col("present") == pl.col("fingerprint")).fill_null(value=False)
-            insert(warehouse, table, rows.filter(belongs).select(columns.keys()))
+            insert(warehouse, table, rows.filter(belongs).select(list(columns)))
             reason = (
                 pl.when(pl.col("present").is_null())
                 .then(pl.lit("the dataset is gone"))

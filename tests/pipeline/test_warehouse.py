@@ -260,6 +260,7 @@ print(rounds)
 """
 
 
+@pytest.mark.slow
 def test_a_reader_never_sees_an_error_or_a_missing_table_while_it_is_rebuilt(
     lake: Lake, tmp_path: Path
 ) -> None:
