@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -185,7 +185,7 @@ def _from_folder(
         raise _NotThereError("not in the folder")
     digest = md5_of(source)
     if held is not None and held.md5 == digest:
-        return held
+        return held if held.etag else replace(held, etag=digest, fetched_at=asked_at)
     path = raw_path(lake, day, hour)
     with replacing(path) as temporary:
         shutil.copyfile(source, temporary)
@@ -260,6 +260,8 @@ def _request(
         etag = response.headers.get("ETag")
         if held is not None and etag and etag == held.etag:
             return held
+        if held is not None and etag and _is_md5(etag, held.md5):
+            return replace(held, etag=etag, fetched_at=asked_at)
         if code == 200:
             part.begin(etag)
         expected = part.size() + int(response.headers["Content-Length"]) if _has_length(response) else None
@@ -314,8 +316,8 @@ class _Part:
         if expected is not None and size < expected:
             raise _TryAgainError(f"short body: {size:,} of {expected:,} bytes")
         digest = md5_of(self.bytes)
-        tag = MD5_TAG.fullmatch(etag or "")
-        if (expected is not None and size > expected) or (tag is not None and tag[1].lower() != digest):
+        wrong_tag = MD5_TAG.fullmatch(etag or "") is not None and not _is_md5(etag, digest)
+        if (expected is not None and size > expected) or wrong_tag:
             self.discard()
             raise _TryAgainError(
                 f"the body ({size:,} bytes, MD5 {digest}) is not what its headers say (ETag {etag})"
@@ -324,6 +326,11 @@ class _Part:
             self.bytes.replace(temporary)
         self.discard()
         return HourFile(day, hour, "ok", "", size, etag, digest, asked_at)
+
+
+def _is_md5(etag: str | None, digest: str | None) -> bool:
+    tag = MD5_TAG.fullmatch(etag or "")
+    return tag is not None and tag[1].lower() == digest
 
 
 def _has_length(response: requests.Response) -> bool:
