@@ -24,6 +24,7 @@ COMMUNICATIONS = {
     "Proximity": ("Proximity", "remote_user_id_if_known", "time"),
 }
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True)
@@ -113,64 +114,83 @@ def moment(column: str) -> pl.Expr:
     return pl.col(column).str.strip_chars().str.to_datetime(TIME_FORMAT, strict=False, time_unit="us")
 
 
-def refusals(
-    raw: pl.LazyFrame, parsed: dict[str, tuple[pl.Expr, str]], needed: tuple[str, ...]
-) -> pl.LazyFrame:
-    """The first row with a field that is there but cannot be read, or that is needed but not there."""
-    bad = [
-        pl.when((pl.col(column).is_not_null() | pl.lit(column in needed)) & expression.is_null()).then(
-            pl.format("{} is {}, not {}", pl.lit(column), pl.col(column).fill_null("empty"), pl.lit(meaning))
+@dataclass(frozen=True)
+class Field:
+    """How a column is read, what it should be (for messages), and whether a row must have it."""
+
+    column: str
+    parsed: pl.Expr
+    meaning: str
+    needed: bool = False
+
+    @property
+    def unreadable(self) -> pl.Expr:
+        """Whether a row's field is there but cannot be read, or is needed but not there."""
+        return (pl.col(self.column).is_not_null() | pl.lit(self.needed)) & self.parsed.is_null()
+
+
+def refuse_unreadable(path: Path, fields: list[Field], line: int | None = None) -> None:
+    """Raise for the first row with an unreadable field, the one at `line` if that is known already."""
+    rows = scan(path) if line is None else scan(path).filter(pl.col("line") == line)
+    problems = [
+        pl.when(field.unreadable).then(
+            pl.format(f"{field.column} is {{}}, not {field.meaning}", pl.col(field.column).fill_null("empty"))
         )
-        for column, (expression, meaning) in parsed.items()
+        for field in fields
     ]
-    return (
-        raw.select("line", problem=pl.coalesce(bad))
-        .filter(pl.col("problem").is_not_null())
-        .sort("line")
-        .head(1)
-    )
-
-
-def refuse(path: Path, bad: pl.DataFrame) -> None:
-    """Raise for the row that `refusals` found, if any."""
-    if bad.height:
-        raise ValueError(
-            f"{path.name} line {bad['line'][0]}: {bad['problem'][0]}; correct the file and fetch it again"
-        )
+    found = rows.select("line", problem=pl.coalesce(problems)).filter(pl.col("problem").is_not_null())
+    for bad_line, problem in found.sort("line").head(1).collect().iter_rows():
+        raise ValueError(f"{path.name} line {bad_line}: {problem}; correct the file and fetch it again")
 
 
 def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[pl.DataFrame, dict[str, int]]:
     """The communication events of one file, and how many of its rows were left out for which reason.
 
-    The file streams through in one pass; only what is kept is in memory.
+    The file streams through one grouping: rows to keep by what makes them an event, the others by reason.
     """
     kind, counterpart, at = COMMUNICATIONS[name]
-    parsed = {
-        "user_id": (number("user_id"), "a number"),
-        counterpart: (number(counterpart), "a number"),
-        at: (moment(at), "a time like 2008-10-02 22:04:28"),
-    }
-    reason = pl.when(pl.col("u").is_null() | pl.col("v").is_null()).then(pl.lit("an id is missing"))
-    reason = reason.when(pl.col("u") == pl.col("v")).then(pl.lit("self-loop"))
-    outside = (pl.col("created_at") < rules.start) | (pl.col("created_at") >= rules.end)
-    reason = reason.when(outside).then(pl.lit("outside the dates"))
-    probability = pl.lit(1.0)
+    fields = [
+        Field("user_id", number("user_id"), "a number"),
+        Field(counterpart, number(counterpart), "a number"),
+        Field(at, moment(at), "a time like 2008-10-02 22:04:28", needed=True),
+    ]
+    near = pl.lit(value=True)
     if name == "Proximity":
         probability = pl.col("prob2").str.strip_chars().cast(pl.Float64, strict=False)
-        parsed["prob2"] = (probability, "a probability")
-        near = pl.col("probability") > rules.min_probability
-        reason = reason.when(~near.fill_null(value=False)).then(pl.lit("not probable enough"))
-    raw = scan(path)
-    judged = raw.select(
-        u=number("user_id"), v=number(counterpart), created_at=moment(at), probability=probability
-    ).with_columns(reason=reason)
-    distinct = judged.filter(pl.col("reason").is_null()).select("u", "v", "created_at").unique()
-    kept, reasons, bad = pl.collect_all(
-        [distinct, judged.group_by("reason").len(), refusals(raw, parsed, needed=(at,))], engine="streaming"
+        fields.append(Field("prob2", probability, "a probability"))
+        near = (probability > rules.min_probability).fill_null(value=False)
+    outside = (pl.col("created_at") < rules.start) | (pl.col("created_at") >= rules.end)
+    reason = (
+        pl.when("unreadable")
+        .then(pl.lit(UNREADABLE))
+        .when(pl.col("u").is_null() | pl.col("v").is_null())
+        .then(pl.lit("an id is missing"))
+        .when(pl.col("u") == pl.col("v"))
+        .then(pl.lit("self-loop"))
+        .when(outside)
+        .then(pl.lit("outside the dates"))
+        .when(~pl.col("near"))
+        .then(pl.lit("not probable enough"))
     )
-    refuse(path, bad)
-    counts = dict(reasons.iter_rows())
-    duplicates = counts.pop(None, 0) - kept.height
+    keys = ("u", "v", "created_at")
+    groups = (
+        scan(path)
+        .select(
+            "line",
+            u=number("user_id"),
+            v=number(counterpart),
+            created_at=moment(at),
+            near=near,
+            unreadable=pl.any_horizontal(field.unreadable for field in fields),
+        )
+        .with_columns(reason=reason)
+        .group_by("reason", *(pl.when(pl.col("reason").is_null()).then(key).alias(key) for key in keys))
+        .agg(rows=pl.len(), line=pl.col("line").min())
+        .collect(engine="streaming")
+    )
+    for line in groups.filter(pl.col("reason") == UNREADABLE)["line"]:
+        refuse_unreadable(path, fields, line)
+    kept, left = groups.filter(pl.col("reason").is_null()), groups.filter(pl.col("reason").is_not_null())
     rows = kept.select(
         source=pl.col("u").cast(pl.String),
         target=pl.col("v").cast(pl.String),
@@ -178,29 +198,29 @@ def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[
         kind=pl.lit("communication"),
         created_at="created_at",
     )
-    return rows, dict(sorted({**counts, "exact duplicate": duplicates}.items()))
+    dropped = dict(left.select("reason", "rows").iter_rows())
+    if duplicates := kept["rows"].sum() - kept.height:
+        dropped["exact duplicate"] = duplicates
+    return rows, dict(sorted(dropped.items()))
 
 
 def read_surveys(path: Path) -> pl.DataFrame:
     """The survey answers: a, b, relation, day; directed, as told."""
-    raw = scan(path)
     day = pl.col("survey_date").str.strip_chars().str.to_date("%Y-%m-%d", strict=False)
     relation = pl.col("relationship").str.strip_chars()
     known = pl.when(relation.is_in(RELATIONS)).then(relation)
-    parsed = {
-        "id_a": (number("id_a"), "a number"),
-        "id_b": (number("id_b"), "a number"),
-        "survey_date": (day, "a day like 2008-09-09"),
-        "relationship": (known, f"one of {', '.join(RELATIONS)}"),
-    }
-    answers, bad = pl.collect_all(
+    refuse_unreadable(
+        path,
         [
-            raw.select(a=number("id_a"), b=number("id_b"), relation=relation, day=day).unique(),
-            refusals(raw, parsed, needed=tuple(parsed)),
-        ]
+            Field("id_a", number("id_a"), "a number", needed=True),
+            Field("id_b", number("id_b"), "a number", needed=True),
+            Field("survey_date", day, "a day like 2008-09-09", needed=True),
+            Field("relationship", known, f"one of {', '.join(RELATIONS)}", needed=True),
+        ],
     )
-    refuse(path, bad)
-    return answers
+    return (
+        scan(path).select(a=number("id_a"), b=number("id_b"), relation=relation, day=day).unique().collect()
+    )
 
 
 def association_graphs(
@@ -250,14 +270,8 @@ def association_graphs(
 
 def subjects(path: Path) -> tuple[list[str], list[list[float]]]:
     """The subjects' ids in order, and one-hot school year and floor; no answer is a category of its own."""
-    raw = scan(path)
-    people, bad = pl.collect_all(
-        [
-            raw.select("year_school", "floor", id=number("user_id")).sort("id"),
-            refusals(raw, {"user_id": (number("user_id"), "a number")}, needed=("user_id",)),
-        ]
-    )
-    refuse(path, bad)
+    refuse_unreadable(path, [Field("user_id", number("user_id"), "a number", needed=True)])
+    people = scan(path).select("year_school", "floor", id=number("user_id")).sort("id").collect()
     hot = [
         (people[column] == category if category is not None else people[column].is_null()).fill_null(
             value=False
