@@ -104,12 +104,12 @@ def pair_keys(edges: pl.DataFrame, nodes: int) -> np.ndarray:
     return edges["u"].to_numpy().astype(np.int64) * nodes + edges["v"].to_numpy()
 
 
-def attention_rankings(attention: pl.DataFrame, nodes: int) -> Iterator[tuple[int, str, int | None, Ranking]]:
+def attention_rankings(attention: pl.LazyFrame, nodes: int) -> Iterator[tuple[int, str, int | None, Ranking]]:
     """Seed, label and edge type of each graph in a variant's first and last attention, and its ranking.
 
     The edge type None is the sum over all.
     """
-    ends = attention.filter(pl.col("label").is_in(["initial", "final"]), pl.col("u") != pl.col("v"))
+    ends = attention.filter(pl.col("label").is_in(["initial", "final"]), pl.col("u") != pl.col("v")).collect()
     for (seed, label), rows in ends.group_by("seed", "label", maintain_order=True):
         assert isinstance(seed, int)
         total = rows.group_by("u", "v").agg(pl.col("weight").cast(pl.Float64).sum())
@@ -124,7 +124,7 @@ def variant_agreement(
     trained: TrainedVariant, table: EventTable, graphs: dict[tuple[str, str], np.ndarray]
 ) -> pl.DataFrame:
     """Rows of the table `attention_auc` for one trained variant."""
-    attention, nodes = pl.read_parquet(trained.path("attention")), table.nodes.height
+    attention, nodes = pl.scan_parquet(trained.path("attention")), table.nodes.height
     rows = [
         (seed, edge_type, relation, snapshot, *ranks.agreement(graph), label, len(graph))
         for seed, label, edge_type, ranks in attention_rankings(attention, nodes)

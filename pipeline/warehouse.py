@@ -138,6 +138,7 @@ def build_warehouse(lake: Lake) -> Path:
     with replacing(lake.warehouse) as temporary:
         # A killed process of the same number may have left one half built.
         temporary.unlink(missing_ok=True)
+        write_ahead(temporary).unlink(missing_ok=True)
         with duckdb.connect(str(temporary)) as warehouse:
             warehouse.begin()
             add_archive(warehouse, lake)
@@ -145,7 +146,15 @@ def build_warehouse(lake: Lake) -> Path:
             add_results(warehouse, lake)
             add_printed_tables(warehouse)
             warehouse.commit()
+        # What someone's interrupted session wrote into the old file does not fit the new one, and DuckDB
+        # would refuse to open it.
+        write_ahead(lake.warehouse).unlink(missing_ok=True)
     return lake.warehouse
+
+
+def write_ahead(database: Path) -> Path:
+    """The log DuckDB keeps beside a database while it is written to."""
+    return database.with_name(f"{database.name}.wal")
 
 
 def create(warehouse: duckdb.DuckDBPyConnection, table: str, columns: dict[str, str]) -> None:

@@ -317,6 +317,18 @@ def test_what_a_killed_build_left_does_not_disturb_the_next(lake: Lake) -> None:
     assert query(lake, "select count(*) from dataset_events") == [(300,)]
 
 
+def test_an_interrupted_writing_session_of_a_user_does_not_outlive_a_rebuild(lake: Lake) -> None:
+    build_warehouse(lake)
+    script = (
+        "import duckdb, os, signal, sys; warehouse = duckdb.connect(sys.argv[1]);"
+        "warehouse.execute('create table mine as select 1'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(lake.warehouse)], check=False)
+    assert Path(f"{lake.warehouse}.wal").exists()
+    build_warehouse(lake)
+    assert query(lake, "select count(*) from dataset_events") == [(0,)]
+
+
 # --- the paper's tables
 
 
