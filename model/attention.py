@@ -1,0 +1,181 @@
+"""Temporal attention S as sparse rows: who a node's neighbours are, how features flow from them, how rows change.
+
+A row keeps its neighbours in the order they joined, in slots that all seeds fill on their own; slots beyond a seed's
+own neighbours are marked absent and change no value. Sums over slots run in slot order, so that a seed's numbers do
+not depend on how wide the rows of the seeds beside it are.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and it never is the maximum
+SMALLEST_TOTAL = 1e-12
+NOBODY = -1
+
+
+def slot_sum(values: Tensor) -> Tensor:
+    """Sum over the slots (dimension 2, kept) in slot order: trailing zeros change no bit of it."""
+    return values.cumsum(2)[:, :, -1:]
+
+
+@dataclass
+class AttentionRows:
+    """S of every seed. S: seeds, N: nodes, C: slots, r: edge types."""
+
+    order: np.ndarray  # (S, N, C) int64: the neighbour in each slot, NOBODY beyond
+    count: np.ndarray  # (S, N) int64: slots in use
+    values: Tensor  # (S, N, C, r): S_ui
+    bias: Tensor  # (S, N, C, r): 0 for a neighbour by this edge type, ABSENT otherwise
+
+    @classmethod
+    def from_dense(cls, dense: Tensor) -> Self:
+        """Rows from a dense (S, N, N, r) matrix; entries that are not zero are neighbours."""
+        seeds, nodes, _, edge_types = dense.shape
+        present = (dense != 0).any(3).numpy()  # (S, N, N)
+        count = present.sum(2).astype(np.int64)
+        slots = max(int(count.max(initial=0)), 1)
+        order = np.argsort(~present, axis=2, kind="stable")[:, :, :slots].astype(np.int64)
+        order[np.arange(slots) >= count[:, :, None]] = NOBODY
+        index = torch.from_numpy(np.maximum(order, 0)).unsqueeze(3).expand(seeds, nodes, slots, edge_types)
+        used = torch.from_numpy(order != NOBODY).unsqueeze(3)
+        values = dense.gather(2, index) * used
+        bias = torch.where(values != 0, 0.0, ABSENT).to(dense.dtype)
+        return cls(order, count, values, bias)
+
+    def dense(self) -> Tensor:
+        """S as (S, N, N, r)."""
+        seeds, nodes, slots, edge_types = self.values.shape
+        index = torch.from_numpy(np.maximum(self.order, 0)).unsqueeze(3).expand(-1, -1, -1, edge_types)
+        used = torch.from_numpy(self.order != NOBODY).unsqueeze(3)
+        out = self.values.new_zeros(seeds, nodes, nodes, edge_types)
+        return out.scatter_add_(2, index, self.values * used)
+
+    def neighbours(self, u: int, v: int) -> tuple[np.ndarray, int]:
+        """The neighbours of u and of v: (S, 2, K) with NOBODY as padding, and K ≥ 1."""
+        width = max(int(self.count[:, (u, v)].max()), 1)
+        return self.order[:, (u, v), :width], width
+
+    def join(self, u: int, v: int) -> None:
+        """Give v a slot in u's row and u one in v's, in every seed that has none."""
+        for node, other in ((u, v), (v, u)):
+            if int(self.count[:, node].max()) == self.order.shape[2]:
+                self.widen()
+            slot, found = self.slot(node, other)
+            self.order[np.arange(len(slot)), node, slot] = other
+            self.count[:, node] += ~found
+
+    def slot(self, node: int, other: int) -> tuple[np.ndarray, np.ndarray]:
+        """Where `other` is in the row of `node` (else the first free slot), and whether it is there: both (S)."""
+        same = self.order[:, node] == other  # (S, C)
+        found = same.any(1)
+        return np.where(found, same.argmax(1), self.count[:, node]), found
+
+    def widen(self) -> None:
+        """Double the slots; new ones are empty."""
+        seeds, nodes, slots, edge_types = self.values.shape
+        self.order = np.concatenate([self.order, np.full_like(self.order, NOBODY)], axis=2)
+        empty = self.values.new_zeros(seeds, nodes, slots, edge_types)
+        self.values = torch.cat([self.values, empty], dim=2)
+        self.bias = torch.cat([self.bias, empty + ABSENT], dim=2)
+
+
+@dataclass
+class Aggregate:
+    """What features flow from the neighbours of two nodes (eq. 3), and what its gradient needs."""
+
+    features: Tensor  # (S, 2, r·d): h^S
+    weights: Tensor  # (S, 2, K, r): softmax of S
+    strongest: Tensor  # (S, 2, r, d): slot of the maximum
+    strongest_projected: Tensor  # (S, 2, r, d): W_h z of that slot's node
+
+
+def aggregate(values: Tensor, bias: Tensor, projected: Tensor) -> Aggregate:
+    """Element-wise max over neighbours of sigmoid(softmax(S)·W_h z); no neighbours give zeros.
+
+    `values`, `bias` (S, 2, K, r): rows of the two nodes; `projected` (S, 2, K, d): W_h z of the nodes in their slots.
+    The sigmoid is monotonic, so it is taken of the maximum.
+    """
+    seeds, two, slots, edge_types = values.shape
+    exponent = (values + bias).exp_()  # S stays near [0, 1], so no shift is needed before exp
+    weights = exponent / slot_sum(exponent).clamp_min(SMALLEST_TOTAL)
+    product = torch.addcmul(
+        bias.unsqueeze(4), weights.unsqueeze(4), projected.unsqueeze(3)
+    )  # (S, 2, K, r, d)
+    largest, strongest = product.max(2)  # (S, 2, r, d)
+    features = largest.sigmoid_().view(seeds, two, -1)
+    return Aggregate(features, weights, strongest, projected.gather(2, strongest))
+
+
+def aggregate_backward(
+    gradient: Tensor, forward: Aggregate, with_weights: bool
+) -> tuple[Tensor, Tensor | None]:
+    """From the gradient of the features (S, 2, r·d): that of each strongest projection (S, 2, r, d) and of S (S, 2, K, r)."""
+    h = forward.features
+    largest = (gradient * h * (1 - h)).view_as(forward.strongest)
+    weights = forward.weights.transpose(2, 3)  # (S, 2, r, K)
+    of_projected = largest * weights.gather(3, forward.strongest)
+    if not with_weights:
+        return of_projected, None
+    of_weights = torch.zeros_like(weights).scatter_add_(
+        3, forward.strongest, largest * forward.strongest_projected
+    )
+    of_weights = of_weights.transpose(2, 3)
+    mean = slot_sum(forward.weights * of_weights)
+    return of_projected, forward.weights * (of_weights - mean)
+
+
+def learned_rows(rows: Tensor, slots: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows u and v (S, 2, K, r) with the pair's entry set to `sampled` (S, 2, r), normalized; and their totals."""
+    index = slots.unsqueeze(3).expand(-1, -1, -1, rows.shape[3])  # (S, 2, 1, r)
+    rows = rows.scatter(2, index, sampled.unsqueeze(2))
+    totals = slot_sum(rows).clamp_min(SMALLEST_TOTAL)
+    return rows / totals, totals
+
+
+def learned_rows_backward(
+    gradient: Tensor, rows: Tensor, totals: Tensor, slots: Tensor
+) -> tuple[Tensor, Tensor]:
+    """From the gradient of the new rows: that of the old rows (S, 2, K, r) and of the sampled entry (S, 2, r)."""
+    index = slots.unsqueeze(3).expand(-1, -1, -1, rows.shape[3])
+    before = (gradient - slot_sum(gradient * rows)) / totals
+    sampled = before.gather(2, index).squeeze(2)
+    return before.scatter_(2, index, 0.0), sampled
+
+
+def dyrep_rows(
+    rows: Tensor, slots: Tensor, share: Tensor, loss: Tensor, intensity: Tensor, applies: Tensor
+) -> Tensor:
+    """DyRep's rule for rows u and v (S, 2, K, 1).
+
+    `share` is b = 1/deg, `loss` x = b' − b (0 for a communication), both (S, 2); `intensity` λ and `applies` (S).
+    """
+    changed = rows - loss[:, :, None, None] * (rows != 0)
+    entry = (share + intensity[:, None])[:, :, None, None]  # (S, 2, 1, 1)
+    changed = changed.scatter(2, slots.unsqueeze(3), entry)
+    changed = changed / slot_sum(changed)
+    return torch.where(applies[:, None, None, None], changed, rows)
+
+
+def random_attention(
+    nodes: int, probabilities: tuple[float, ...], edge_types: int, generator: torch.Generator
+) -> Tensor:
+    """A random symmetric graph (N, N, r): each pair draws its edge type from the prior; rows normalized per type."""
+    prior = torch.tensor(probabilities)
+    pairs = torch.triu_indices(nodes, nodes, offset=1)
+    drawn = torch.multinomial(prior, pairs.shape[1], replacement=True, generator=generator)
+    drawn -= len(probabilities) - edge_types  # the first type of a sparse prior is the non-edge
+    edge = drawn >= 0
+    i, j = pairs[:, edge]
+    graph = torch.zeros(nodes, nodes, edge_types)
+    graph[i, j, drawn[edge]] = graph[j, i, drawn[edge]] = 1
+    return graph / graph.sum(1, keepdim=True).clamp_min(1)
+
+
+def association_attention(adjacency: Tensor) -> Tensor:
+    """S of DyRep before the first event: each row uniform over the node's associates (…, N, N, 1)."""
+    graph = adjacency.to(torch.float32)
+    return (graph / graph.sum(-1, keepdim=True).clamp_min(1)).unsqueeze(-1)

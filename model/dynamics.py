@@ -1,0 +1,415 @@
+"""The stream's state and how a batch of events moves it (eqs. 2–4): the part of the model that is sequential.
+
+Everything an event needs that no parameter touches (clocks, neighbours, which version of a row is current) is laid out
+beforehand by `plan_batch`. `EventLoop` then carries all seeds through the batch and keeps versions of the rows of Z
+instead of copies of it: row i < N is node i before the batch, rows N + 2b and N + 2b + 1 are u and v after event b.
+Intensities of any pair at any event are read from these versions afterwards. S: seeds, N: nodes, B: events, d: width.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx
+
+from model.attention import (
+    Aggregate,
+    AttentionRows,
+    aggregate,
+    aggregate_backward,
+    association_attention,
+    dyrep_rows,
+    learned_rows,
+    learned_rows_backward,
+    random_attention,
+)
+from model.encoder import Encoder, Rows, Trace, elu_gradient, folded_weights, network
+from model.intensity import compatibility_of_pairs, intensity, symmetric_compatibility
+from model.stream import ASSOCIATION, Stream
+from model.variants import Variant
+
+WAITING_SCALES = (50.0, 7.0, 15.0, 15.0)  # days, hours, minutes, seconds
+TEMPERATURE = 0.5
+NEVER = -1
+
+
+@dataclass
+class State:
+    """What the stream has left behind after `position` events."""
+
+    position: int
+    z: Tensor  # (S, N, d)
+    attention: AttentionRows
+    clock: np.ndarray  # (N) float64 seconds of each node's last event; the stream's start before any
+    survival: Tensor  # (S, T + 1) float64: running sum of the survival terms of events
+
+
+def initial_state(
+    stream: Stream,
+    variant: Variant,
+    d: int,
+    generators: list[torch.Generator],
+    dtype: torch.dtype = torch.float32,
+) -> State:
+    """The state before the first event; what is random is drawn by each seed's own generator."""
+    return State(
+        position=0,
+        z=torch.stack([initial_embeddings(stream, d, generator) for generator in generators]).to(dtype),
+        attention=AttentionRows.from_dense(
+            torch.stack([initial_attention(stream, variant, generator) for generator in generators]).to(dtype)
+        ),
+        clock=np.zeros(stream.nodes),
+        survival=torch.zeros(len(generators), len(stream) + 1, dtype=torch.float64),
+    )
+
+
+def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Tensor:
+    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal where there are none."""
+    drawn = torch.randn(stream.nodes, d, generator=generator)
+    if stream.features is None:
+        return drawn
+    known = torch.from_numpy(stream.features)
+    if known.shape[1] > d:
+        raise ValueError(
+            f"d takes at least the {known.shape[1]} features of a node of {stream.name!r}, not {d}"
+        )
+    return torch.nn.functional.pad(known, (0, d - known.shape[1]))
+
+
+def initial_attention(stream: Stream, variant: Variant, generator: torch.Generator) -> Tensor:
+    """S before the first event (N, N, r)."""
+    if variant.prior is not None:
+        return random_attention(stream.nodes, variant.prior_probabilities, variant.edge_types, generator)
+    adjacency = torch.from_numpy(stream.associations)
+    if variant.random_associations:
+        pairs = torch.triu_indices(stream.nodes, stream.nodes, offset=1)
+        chosen = torch.randperm(pairs.shape[1], generator=generator)[: int(adjacency.sum()) // 2]
+        i, j = pairs[:, chosen]
+        adjacency = torch.zeros_like(adjacency)
+        adjacency[i, j] = adjacency[j, i] = True
+    return association_attention(adjacency)
+
+
+@dataclass
+class Step:
+    """One event as the loop wants it."""
+
+    uv: Tensor  # (2)
+    width: int  # slots of the wider of the two rows before the event
+    neighbours: Tensor  # (S·2·K) rows of W_h Z seen as (S·N, d)
+    slots: Tensor | None = None  # (S, 2, 1): where the pair's entries are, when the attention may change
+    width_after: int = 0
+    share: Tensor | None = None  # DyRep's b and x (S, 2)
+    loss: Tensor | None = None
+    applies: Tensor | None = None  # (S)
+
+
+@dataclass
+class Batch:
+    """Events in a row and what is known of them beforehand."""
+
+    now: np.ndarray  # (B): how many events of the stream passed before each
+    u: np.ndarray  # (B)
+    v: np.ndarray
+    kinds: Tensor  # (B)
+    waiting: Tensor  # (B, 2, 4)
+    versions: np.ndarray  # (B, N): the row of each node's embedding before each event
+    heard: np.ndarray  # (B, N): how many events of the stream had passed at each node's clock
+    steps: list[Step]
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+
+def plan_batch(stream: Stream, variant: Variant, state: State, stop: int) -> Batch:
+    """Lay out the events from the state's position to `stop`; clocks and neighbours in `state` move on to `stop`."""
+    start, nodes = state.position, stream.nodes
+    u, v, k = stream.u[start:stop], stream.v[start:stop], stream.k[start:stop]
+    events = len(u)
+    versions = np.empty((events, nodes), dtype=np.int64)
+    clocks = np.empty((events, nodes))
+    waiting = np.empty((events, 2))
+    current = np.arange(nodes)
+    steps = []
+    for b in range(events):
+        ends = (u[b], v[b])
+        versions[b], clocks[b] = current, state.clock
+        waiting[b] = stream.seconds[start + b] - state.clock[list(ends)]
+        if variant.is_recurrent:
+            steps.append(plan_step(variant, state.attention, int(u[b]), int(v[b]), int(k[b]), state.z.dtype))
+            current[list(ends)] = nodes + 2 * b, nodes + 2 * b + 1
+        elif k[b] == ASSOCIATION:
+            state.attention.join(int(u[b]), int(v[b]))
+        state.clock[list(ends)] = stream.seconds[start + b]
+    heard = np.searchsorted(stream.seconds, clocks, side="right")
+    state.position = stop
+    return Batch(
+        now=np.arange(start, stop),
+        u=u,
+        v=v,
+        kinds=torch.from_numpy(k),
+        waiting=waiting_features(waiting).to(state.z.dtype),
+        versions=versions,
+        heard=heard,
+        steps=steps,
+    )
+
+
+def waiting_features(seconds: np.ndarray) -> Tensor:
+    """Waiting times as days, hours, minutes and seconds, scaled: (…, 4)."""
+    days, rest = np.divmod(seconds, 86400)
+    hours, rest = np.divmod(rest, 3600)
+    minutes, rest = np.divmod(rest, 60)
+    return torch.from_numpy(np.stack([days, hours, minutes, rest], axis=-1) / WAITING_SCALES)
+
+
+def plan_step(variant: Variant, attention: AttentionRows, u: int, v: int, k: int, dtype: torch.dtype) -> Step:
+    """One event's neighbours before it, and where its pair's attention is kept after it."""
+    neighbours, width = attention.neighbours(u, v)
+    seeds, nodes = attention.count.shape
+    rows = np.maximum(neighbours, 0) + (np.arange(seeds) * nodes)[:, None, None]
+    step = Step(torch.tensor((u, v)), width, torch.from_numpy(rows.reshape(-1)))
+    if variant.attention == "random":
+        return step
+    _, associated = attention.slot(u, v)
+    degrees = attention.count[:, (u, v)]  # (S, 2)
+    applies = associated | (k == ASSOCIATION)
+    if variant.attention == "learned" or k == ASSOCIATION:
+        attention.join(u, v)
+    elif not applies.any():
+        return step
+    slots = np.stack([attention.slot(u, v)[0], attention.slot(v, u)[0]], axis=1)
+    step.slots = torch.from_numpy(slots)[:, :, None]
+    step.width_after = max(width, int(slots.max()) + 1)
+    if slots.max() >= attention.order.shape[2]:
+        attention.widen()  # a seed whose pair is not associated points at its first free slot
+    if variant.attention == "association":
+        after = attention.count[:, (u, v)]
+        share = 1 / np.maximum(after, 1) * (after > 0)
+        before = 1 / np.maximum(degrees, 1) * (degrees > 0)
+        step.share = torch.from_numpy(share).to(dtype)
+        step.loss = torch.from_numpy((before - share) * (k == ASSOCIATION)).to(dtype)
+        step.applies = torch.from_numpy(applies)
+    return step
+
+
+class EventLoop:
+    """Carries the embeddings and the attention of all seeds through one batch, and gradients back through it."""
+
+    def __init__(
+        self,
+        variant: Variant,
+        state: State,
+        batch: Batch,
+        named: dict[str, Tensor],
+        noise: Tensor | None,
+        workspace: dict[str, Tensor],
+        differentiable: bool,
+    ) -> None:
+        self.variant, self.state, self.batch, self.noise = variant, state, batch, noise
+        self.learned = variant.attention == "learned"
+        self.differentiable = differentiable
+        self.named = named
+        self.workspace = workspace
+        self.aggregates: list[Aggregate] = []
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self.traces: list[Trace] = []
+        self.node1: list[tuple[Tensor, Tensor]] = []
+        self.sampled: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+
+    def run(self) -> tuple[Tensor, Tensor | None]:
+        """The versions of Z's rows (S, N + 2B, d) and, with a learned graph, the logits (B, S, 2, r')."""
+        update = torch.cat([self.named[f"update.{part}"] for part in ("attention", "self", "waiting")], dim=1)
+        folded = folded_weights(self.variant, self.named) if self.learned else {}
+        tensors = [update, self.named["update.neighbour"], *folded.values()]
+        if not self.differentiable:
+            with torch.no_grad():
+                return self.forward(tensors, list(folded))
+        versions, logits = Unrolled.apply(self, list(folded), *tensors)
+        return versions, logits if self.learned else None
+
+    def forward(self, tensors: list[Tensor], names: list[str]) -> tuple[Tensor, Tensor | None]:
+        """All events in order. Leaves the state after the batch in `self.state`."""
+        update, neighbour = tensors[:2]
+        self.update, self.neighbour = update, neighbour
+        self.before = z = self.state.z
+        rows = self.state.attention
+        seeds, nodes, d = z.shape
+        self.z = z = z.clone()
+        self.projected = projected = torch.bmm(z, neighbour)  # W_h Z, two rows refreshed an event
+        flat = projected.view(seeds * nodes, d)
+        waiting = self.batch.waiting.unsqueeze(1).expand(-1, seeds, -1, -1).unbind(0)  # B × (S, 2, 4)
+        if self.learned:
+            self.weights = dict(zip(names, tensors[2:], strict=True))
+            keep = len(self.batch) if self.differentiable else 1
+            self.encoder = Encoder(self.variant, self.weights, self.workspace, keep)
+            self.hidden0, self.h = network(z, self.weights, "node1")  # h¹ of all nodes
+            self.h0 = self.h.clone() if self.differentiable else self.h
+        versions = [z.clone()]
+        logits = []
+        for b, step in enumerate(self.batch.steps):
+            uv = step.uv
+            own = z.index_select(1, uv)  # (S, 2, d)
+            felt = aggregate(
+                rows.values[:, :, : step.width].index_select(1, uv),
+                rows.bias[:, :, : step.width].index_select(1, uv),
+                flat.index_select(0, step.neighbours).view(seeds, 2, step.width, d),
+            )
+            inputs = torch.cat([felt.features.flip(1), own, waiting[b]], dim=2)
+            new = torch.bmm(inputs, update).sigmoid_()  # eq. 2
+            if self.learned:
+                trace = self.encoder.forward(b, uv, self.h)  # sees Z before the event
+                self.attend(b, step, trace)
+                logits.append(trace.logits)
+            elif step.slots is not None:
+                self.apply_dyrep_rule(b, step, own)
+            z.index_copy_(1, uv, new)
+            projected.index_copy_(1, uv, torch.bmm(new, neighbour))
+            if self.learned:
+                node1 = network(new, self.weights, "node1")
+                self.h.index_copy_(1, uv, node1[1])
+            if self.differentiable:
+                self.aggregates.append(felt)
+                self.inputs.append(inputs)
+                self.outputs.append(new)
+                if self.learned:
+                    self.traces.append(trace)
+                    self.node1.append(node1)
+            versions.append(new)
+        self.state.z = z
+        return torch.cat(versions, dim=1), torch.stack(logits) if self.learned else None
+
+    def attend(self, b: int, step: Step, trace: Trace) -> None:
+        """Sample S_uv and S_vu by Gumbel-softmax and renormalize rows u and v."""
+        assert step.slots is not None
+        assert trace.logits is not None
+        logits = trace.logits if self.noise is None else trace.logits + self.noise[b]
+        soft = (logits / TEMPERATURE).softmax(2)  # (S, 2, r')
+        attention = self.state.attention
+        values = attention.values[:, :, : step.width_after]
+        sampled = soft[:, :, soft.shape[2] - values.shape[3] :]
+        rows, totals = learned_rows(values.index_select(1, step.uv), step.slots, sampled)
+        values.index_copy_(1, step.uv, rows)
+        self.mark_neighbours(step)
+        if self.differentiable:
+            self.sampled.append((soft, rows, totals, step.slots))
+
+    def apply_dyrep_rule(self, b: int, step: Step, own: Tensor) -> None:
+        """DyRep's Algorithm 1 with the event's intensity as a number: no gradient flows through it."""
+        assert step.slots is not None
+        assert step.share is not None
+        assert step.loss is not None
+        assert step.applies is not None
+        kind = self.batch.kinds[b]
+        symmetric = symmetric_compatibility(self.named["intensity.compatibility"].detach())
+        g = compatibility_of_pairs(own[:, :1], own[:, 1:], symmetric)[:, 0, kind]  # (S)
+        rate = intensity(g, self.named["intensity.rate"].detach()[:, kind])
+        values = self.state.attention.values[:, :, : step.width_after]
+        rows = dyrep_rows(
+            values.index_select(1, step.uv), step.slots, step.share, step.loss, rate, step.applies
+        )
+        values.index_copy_(1, step.uv, rows)
+        if kind == ASSOCIATION:
+            self.mark_neighbours(step)
+
+    def mark_neighbours(self, step: Step) -> None:
+        """From now on u and v are neighbours by every edge type."""
+        assert step.slots is not None
+        bias = self.state.attention.bias[:, :, : step.width_after]
+        rows = bias.index_select(1, step.uv)
+        index = step.slots.unsqueeze(3).expand(-1, -1, -1, rows.shape[3])
+        bias.index_copy_(1, step.uv, rows.scatter_(2, index, 0.0))
+
+    def backward(self, of_versions: Tensor, of_logits: Tensor | None) -> list[Tensor]:
+        """Gradients of the tensors given to `forward`, walking the batch backwards.
+
+        `of_z`, `of_projected`, `of_h` and `of_values` hold, for every node, the gradient of the row that is current
+        at the event being undone.
+        """
+        seeds, nodes, d = self.z.shape
+        edge_types = self.variant.edge_types
+        update_t, neighbour_t = self.update.transpose(1, 2), self.neighbour.transpose(1, 2)
+        of_z = torch.zeros_like(self.z)
+        of_projected = torch.zeros_like(self.z)
+        flat = of_projected.view(-1)
+        features = torch.arange(d).repeat(edge_types)
+        updates, neighbours, first, second = Rows(), Rows(), Rows(), Rows()
+        if self.learned:
+            of_h = torch.zeros_like(self.z)
+            of_values = torch.zeros_like(self.state.attention.values)
+            w1_t, w2_t = self.weights["node1.w1"].transpose(1, 2), self.weights["node1.w2"].transpose(1, 2)
+        for b in range(len(self.batch) - 1, -1, -1):
+            step, felt, new = self.batch.steps[b], self.aggregates[b], self.outputs[b]
+            uv = step.uv
+            at = nodes + 2 * b
+            of_new_projected = of_projected.index_select(1, uv)
+            neighbours.add(new, of_new_projected)
+            of_new = of_z.index_select(1, uv) + of_versions[:, at : at + 2]
+            of_new = torch.baddbmm(of_new, of_new_projected, neighbour_t)
+            of_projected.index_fill_(1, uv, 0.0)
+            if self.learned:
+                hidden, output = self.node1[b]
+                of_output = elu_gradient(of_h.index_select(1, uv), output)
+                of_hidden = elu_gradient(torch.bmm(of_output, w2_t), hidden)
+                second.add(hidden, of_output)
+                first.add(new, of_hidden)
+                of_new = torch.baddbmm(of_new, of_hidden, w1_t)
+                of_h.index_fill_(1, uv, 0.0)
+                trace = self.traces[b]
+                self.h.index_copy_(1, uv, trace.nodes)  # h¹ as it was before the event
+                assert of_logits is not None
+                of_sample = self.attend_backward(b, step, of_values)
+                self.encoder.backward(uv, trace, of_sample + of_logits[b], self.h, of_h)
+            of_sum = of_new * new * (1 - new)
+            updates.add(self.inputs[b], of_sum)
+            of_inputs = torch.bmm(of_sum, update_t)
+            of_z.index_copy_(1, uv, of_inputs[:, :, edge_types * d : (edge_types + 1) * d])
+            of_felt = of_inputs[:, :, : edge_types * d].flip(1)
+            of_strongest, of_rows = aggregate_backward(of_felt, felt, self.learned)
+            source = step.neighbours.view(seeds, 2, step.width).gather(2, felt.strongest.view(seeds, 2, -1))
+            flat.index_add_(0, (source * d + features).view(-1), of_strongest.reshape(-1))
+            if of_rows is not None:
+                of_values[:, :, : step.width].index_add_(1, uv, of_rows)
+        neighbours.add(self.before, of_projected)
+        found = [updates.weight(), neighbours.weight()]
+        if not self.learned:
+            return found
+        of_output = elu_gradient(of_h, self.h0)
+        of_hidden = elu_gradient(torch.bmm(of_output, w2_t), self.hidden0)
+        second.add(self.hidden0, of_output)
+        first.add(self.before, of_hidden)
+        by_name = self.encoder.gradients()
+        by_name |= {"node1.w1": first.weight(), "node1.b1": first.bias()}
+        by_name |= {"node1.w2": second.weight(), "node1.b2": second.bias()}
+        return found + [by_name[name] for name in self.weights]
+
+    def attend_backward(self, b: int, step: Step, of_values: Tensor) -> Tensor:
+        """Gradient of the logits (S, 2, r') from that of rows u and v, which become the rows before the event."""
+        soft, rows, totals, slots = self.sampled[b]
+        current = of_values[:, :, : step.width_after]
+        of_before, of_entry = learned_rows_backward(current.index_select(1, step.uv), rows, totals, slots)
+        current.index_copy_(1, step.uv, of_before)
+        of_soft = torch.zeros_like(soft)
+        of_soft[:, :, soft.shape[2] - rows.shape[3] :] = of_entry
+        return soft * (of_soft - (soft * of_soft).sum(2, keepdim=True)) / TEMPERATURE
+
+
+class Unrolled(torch.autograd.Function):
+    """The event loop as one differentiable operation."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, loop: EventLoop, names: list[str], *tensors: Tensor) -> Any:  # noqa: ANN401
+        """Run the loop; without a learned graph the logits are empty."""
+        ctx.loop = loop  # ty: ignore[unresolved-attribute]
+        versions, logits = loop.forward([tensor.detach() for tensor in tensors], names)
+        return versions, versions.new_zeros(0) if logits is None else logits
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:  # noqa: ANN401
+        """Undo the loop."""
+        loop: EventLoop = ctx.loop  # ty: ignore[unresolved-attribute]
+        with torch.no_grad():
+            return None, None, *loop.backward(gradients[0], gradients[1] if loop.learned else None)

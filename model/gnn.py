@@ -1,0 +1,41 @@
+"""Static graph networks on the association graph (GCN and GAT): embeddings that no event updates by itself."""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from model.attention import NOBODY, AttentionRows
+from model.variants import Variant
+
+
+def adjacency_of(attention: AttentionRows) -> Tensor:
+    """Who is associated with whom, and everyone with themselves: (S, N, N) bool."""
+    seeds, nodes, _ = attention.order.shape
+    adjacency = np.zeros((seeds, nodes, nodes), dtype=bool)
+    s, i, slot = np.nonzero(attention.order != NOBODY)
+    adjacency[s, i, attention.order[s, i, slot]] = True
+    adjacency[:, np.arange(nodes), np.arange(nodes)] = True
+    return torch.from_numpy(adjacency)
+
+
+def embeddings(variant: Variant, features: Tensor, adjacency: Tensor, named: dict[str, Tensor]) -> Tensor:
+    """Z (S, N, d) by two layers over the graph as it is when the batch starts."""
+    pass_on = attend if variant.attention == "gat" else convolve
+    hidden = functional.relu(pass_on(features @ named["gnn.w1"], adjacency, named.get("gnn.a1")))
+    return pass_on(hidden @ named["gnn.w2"], adjacency, named.get("gnn.a2")).sigmoid()
+
+
+def convolve(x: Tensor, adjacency: Tensor, _: Tensor | None) -> Tensor:
+    """Symmetrically normalized sum over neighbours."""
+    graph = adjacency.to(x.dtype)
+    scale = graph.sum(2, keepdim=True).rsqrt()  # (S, N, 1)
+    return scale * (graph @ (scale * x))
+
+
+def attend(x: Tensor, adjacency: Tensor, weights: Tensor | None) -> Tensor:
+    """Mean over neighbours, weighted by additive attention with `weights` (S, 2, d)."""
+    assert weights is not None
+    own, other = (x @ weights.transpose(1, 2)).unbind(2)  # (S, N) each
+    scores = functional.leaky_relu(own.unsqueeze(2) + other.unsqueeze(1), 0.2)  # (S, N, N)
+    return scores.masked_fill(~adjacency, float("-inf")).softmax(2) @ x

@@ -1,0 +1,328 @@
+"""Learning: all seeds of a variant in one batched run, epoch by epoch, resumable from a checkpoint."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from model.attention import AttentionRows
+from model.checkpoint import check_identity, read_tensors, write_tensors
+from model.dynamics import State, initial_state
+from model.loss import draw_chance, run_batch
+from model.parameters import Parameters, initial_parameters, width_of
+from model.ranking import Frequencies, rank_events
+from model.stream import COMMUNICATION, Stream, load_stream
+from model.variants import Variant
+from pipeline.progress import Progress
+
+VERSION = 1  # of the mathematics and of the checkpoint's layout: raise it when either changes
+RATE_RANGE = (0.1, 1000.0)
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train, as the paper states it. `seeds` share one batched run without influencing one another."""
+
+    seeds: tuple[int, ...] = tuple(range(10))
+    epochs: int = 5
+    batch: int = 200
+    d: int = 32
+    learning_rate: float = 2e-4
+    betas: tuple[float, float] = (0.5, 0.999)
+    encoder_weight_decay: float = 1e-4
+    clip: float = 100.0
+    snapshots: int = 8
+    checkpoint_minutes: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
+            raise ValueError(f"seeds takes one or more different whole numbers from 0, not {self.seeds}")
+        for argument, smallest in (("epochs", 1), ("batch", 1), ("d", 2), ("snapshots", 2)):
+            if getattr(self, argument) < smallest:
+                raise ValueError(f"{argument} takes {smallest} or more, not {getattr(self, argument)}")
+        for argument in ("learning_rate", "clip"):
+            if not getattr(self, argument) > 0:
+                raise ValueError(f"{argument} takes a number above 0, not {getattr(self, argument)}")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas takes two numbers in [0, 1), not {self.betas}")
+        for argument in ("encoder_weight_decay", "checkpoint_minutes"):
+            if getattr(self, argument) < 0:
+                raise ValueError(f"{argument} takes 0 or more, not {getattr(self, argument)}")
+
+
+def generators(seeds: tuple[int, ...], purpose: str) -> list[torch.Generator]:
+    """One generator a seed for one purpose (`start`, `weights`, `training`, `replay`), unrelated to all others."""
+    number = ("start", "weights", "training", "replay").index(purpose)
+    return [torch.Generator().manual_seed(seed * 4 + number) for seed in seeds]
+
+
+@dataclass
+class Run:
+    """A training in progress: everything that a checkpoint holds."""
+
+    stream: Stream
+    variant: Variant
+    settings: TrainingSettings
+    parameters: Parameters
+    moments: tuple[Tensor, Tensor]  # Adam's, (S, P) each
+    best: Tensor  # (S, P): weights of the epoch chosen so far
+    state: State
+    random: list[torch.Generator]
+    epoch: int = 0
+    step: int = 0
+    chosen: list[int | None] = field(default_factory=list)
+    stopped: dict[int, dict[str, Any]] = field(default_factory=dict)
+    losses: list[Tensor] = field(default_factory=list)  # a step: (S, 3)
+    measured: list[list[list[float | None]]] = field(
+        default_factory=list
+    )  # an epoch: validation and test MAR a seed
+    seconds: float = 0.0
+    workspace: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def alive(self) -> Tensor:
+        """Which seeds go on: (S) bool."""
+        return torch.tensor([seed not in self.stopped for seed in self.settings.seeds])
+
+    @property
+    def d(self) -> int:
+        """The embedding's width."""
+        return width_of(self.variant, self.settings.d)
+
+
+def new_run(stream: Stream, variant: Variant, settings: TrainingSettings) -> Run:
+    """A training before its first step."""
+    d = width_of(variant, settings.d)
+    parameters = initial_parameters(variant, d, generators(settings.seeds, "weights"))
+    return Run(
+        stream=stream,
+        variant=variant,
+        settings=settings,
+        parameters=parameters,
+        moments=(torch.zeros_like(parameters.flat), torch.zeros_like(parameters.flat)),
+        best=parameters.flat.clone(),
+        state=initial_state(stream, variant, d, generators(settings.seeds, "start")),
+        random=generators(settings.seeds, "training"),
+        chosen=[None] * len(settings.seeds),
+    )
+
+
+def identity(stream: Stream, variant: Variant, settings: TrainingSettings) -> dict[str, Any]:
+    """What a checkpoint or a finished folder must agree on to be this training's."""
+    kept = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
+    return {
+        "version": VERSION,
+        "dataset": stream.name,
+        "fingerprint": stream.fingerprint,
+        "variant": asdict(variant),
+        "settings": {
+            name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
+        },
+    }
+
+
+def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
+    """All epochs that are left, with a checkpoint every few minutes and after each epoch."""
+    stream, settings = run.stream, run.settings
+    train_end, end = stream.splits[0], len(stream)
+    saved = started = time.monotonic()
+    before = run.seconds
+    with Progress(f"train {run.variant.key}", settings.epochs * end, "events", log) as progress:
+        progress.advance(run.epoch * end + run.state.position)
+        while run.epoch < settings.epochs:
+            while run.state.position < train_end:
+                stop = min(run.state.position + settings.batch, train_end)
+                events = stop - run.state.position
+                learn_batch(run, stop)
+                progress.advance(events, loss_note(run))
+                if time.monotonic() - saved >= settings.checkpoint_minutes * 60:
+                    run.seconds = before + time.monotonic() - started
+                    save(run, checkpoint)
+                    saved = time.monotonic()
+            measure(run, progress)
+            run.epoch += 1
+            run.state = initial_state(stream, run.variant, run.d, generators(settings.seeds, "start"))
+            run.seconds = before + time.monotonic() - started
+            save(run, checkpoint)
+            saved = time.monotonic()
+
+
+def learn_batch(run: Run, stop: int) -> None:
+    """One optimizer step on the events up to `stop`; a seed whose loss or gradient is not finite stops before it."""
+    start = run.state.position
+    flat = run.parameters.flat.detach().requires_grad_()
+    chance = draw_chance(run.stream, run.variant, start, stop, run.random, noisy=True)
+    named = run.parameters.views(flat)
+    outcome = run_batch(run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True)
+    losses = torch.stack([outcome.events, outcome.non_events, outcome.kl], dim=1) / (stop - start)  # (S, 3)
+    (gradient,) = torch.autograd.grad(losses.sum(), flat)
+    run.step += 1
+    fine = losses.detach().isfinite().all(1) & gradient.isfinite().all(1)
+    for row in torch.nonzero(run.alive & ~fine).flatten().tolist():
+        stop_seed(run, row, start, stop, losses[row].detach(), gradient[row])
+    if len(run.stopped) == len(run.settings.seeds):
+        raise RuntimeError(f"every seed of {run.variant.key} stopped: {run.stopped}")
+    run.losses.append(torch.where(run.alive[:, None], losses.detach(), float("nan")))
+    adam_step(run, gradient)
+
+
+def stop_seed(run: Run, row: int, start: int, stop: int, losses: Tensor, gradient: Tensor) -> None:
+    """Remember why a seed stopped; its weights stay those of its last good step."""
+    run.stopped[run.settings.seeds[row]] = {
+        "reason": "loss is not finite" if not losses.isfinite().all() else "gradient is not finite",
+        "epoch": run.epoch + 1,
+        "step": run.step,
+        "events": [start, stop],
+        "losses": [str(loss) for loss in losses.tolist()],
+        "not_finite": [
+            name for name, part in run.parameters.views(gradient[None]).items() if not part.isfinite().all()
+        ],
+        "parameter_ranges": {
+            name: [float(part[row].min()), float(part[row].max())]
+            for name, part in run.parameters.named.items()
+        },
+    }
+
+
+def adam_step(run: Run, gradient: Tensor) -> None:
+    """Adam on all seeds at once; the encoder's weights decay, ψ stays in its range, stopped seeds stay as they are."""
+    settings, flat = run.settings, run.parameters.flat
+    first, second = run.moments
+    beta1, beta2 = settings.betas
+    alive = run.alive[:, None]
+    gradient = torch.where(alive, gradient, 0.0).clamp(-settings.clip, settings.clip)
+    if run.variant.attention == "learned":
+        gradient = gradient + settings.encoder_weight_decay * run.parameters.mask("encoder.") * flat
+    first.mul_(beta1).add_(gradient, alpha=1 - beta1)
+    second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+    size = settings.learning_rate / (1 - beta1**run.step)
+    spread = (second / (1 - beta2**run.step)).sqrt_().add_(1e-8)
+    flat.sub_(torch.where(alive, size * first / spread, 0.0))
+    run.parameters.named["intensity.rate"].clamp_(*RATE_RANGE)
+
+
+def loss_note(run: Run) -> str:
+    """The last step's loss terms, averaged over the seeds that go on."""
+    events, non_events, kl = run.losses[-1][run.alive].mean(0).tolist()
+    return f"epoch {run.epoch + 1}, loss {events:.3f} events {non_events:.3f} non-events {kl:.3f} KL"
+
+
+def measure(run: Run, progress: Progress) -> None:
+    """Validation and test MAR after an epoch; the epoch with the best validation MAR is chosen, seed by seed."""
+    stream = run.stream
+    random = generators(run.settings.seeds, "replay")
+    found = []
+    for stop in (stream.splits[1], len(stream)):
+        start = run.state.position
+        ranks = replay(run, run.parameters, run.state, stop, random, start, progress)
+        communications = torch.from_numpy(stream.k[start:stop] == COMMUNICATION)
+        mar = ranks[:, communications].mean((1, 2))
+        known = zip(run.alive.tolist(), mar.tolist(), strict=True)
+        found.append([value if alive and np.isfinite(value) else None for alive, value in known])
+    run.measured.append(found)
+    for row, (alive, now) in enumerate(zip(run.alive.tolist(), found[0], strict=True)):
+        if not alive:
+            continue
+        earlier = [measured[0][row] for measured in run.measured[:-1]]
+        if now is None or all(value is None or now < value for value in earlier):
+            run.chosen[row] = run.epoch + 1
+            run.best[row] = run.parameters.flat[row]
+
+
+def replay(
+    run: Run,
+    parameters: Parameters,
+    state: State,
+    stop: int,
+    random: list[torch.Generator],
+    rank_from: int,
+    progress: Progress,
+    frequencies: Frequencies | None = None,
+) -> Tensor:
+    """Carry `state` to `stop` without learning; ranks (S, E, 2) of the events from `rank_from` on."""
+    ranks = [torch.zeros(len(parameters.flat), 0, 2)]
+    with torch.no_grad():
+        while state.position < stop:
+            start = state.position
+            edge = rank_from if start < rank_from else stop
+            until = min(start + run.settings.batch, edge, stop)
+            chance = draw_chance(run.stream, run.variant, start, until, random, noisy=False)
+            outcome = run_batch(
+                run.stream, run.variant, parameters.named, state, until, chance, run.workspace, learn=False
+            )
+            if start >= rank_from:
+                found = rank_events(
+                    outcome.versions,
+                    outcome.batch,
+                    outcome.symmetric,
+                    outcome.rate,
+                    state.survival,
+                    frequencies,
+                )
+                ranks.append(found.float())
+            progress.advance(until - start, f"epoch {run.epoch + 1}, ranking")
+    return torch.cat(ranks, dim=1)
+
+
+def save(run: Run, path: Path) -> None:
+    """Write a checkpoint that `resume` goes on from bit by bit."""
+    attention = run.state.attention
+    tensors = {
+        "parameters": run.parameters.flat,
+        "first_moment": run.moments[0],
+        "second_moment": run.moments[1],
+        "best": run.best,
+        "z": run.state.z,
+        "attention.order": torch.from_numpy(attention.order),
+        "attention.count": torch.from_numpy(attention.count),
+        "attention.values": attention.values,
+        "attention.bias": attention.bias,
+        "clock": torch.from_numpy(run.state.clock),
+        "survival": run.state.survival,
+        "random": torch.stack([generator.get_state() for generator in run.random]),
+        "losses": torch.stack(run.losses) if run.losses else torch.zeros(0),
+    }
+    header = {
+        "identity": identity(run.stream, run.variant, run.settings),
+        "epoch": run.epoch,
+        "step": run.step,
+        "position": run.state.position,
+        "chosen": run.chosen,
+        "stopped": [{"seed": seed, **reason} for seed, reason in run.stopped.items()],
+        "measured": run.measured,
+        "seconds": run.seconds,
+    }
+    write_tensors(tensors, header, path)
+
+
+def resume(run: Run, path: Path) -> None:
+    """Put `run` where the checkpoint left it."""
+    tensors, header = read_tensors(path)
+    check_identity(header.get("identity", {}), identity(run.stream, run.variant, run.settings), path)
+    run.parameters = Parameters(run.parameters.shapes, tensors["parameters"])
+    run.moments = tensors["first_moment"], tensors["second_moment"]
+    run.best = tensors["best"]
+    run.state = State(
+        position=header["position"],
+        z=tensors["z"],
+        attention=AttentionRows(
+            tensors["attention.order"].numpy().copy(),
+            tensors["attention.count"].numpy().copy(),
+            tensors["attention.values"],
+            tensors["attention.bias"],
+        ),
+        clock=tensors["clock"].numpy().copy(),
+        survival=tensors["survival"],
+    )
+    for generator, state in zip(run.random, tensors["random"], strict=True):
+        generator.set_state(state)
+    run.losses = list(tensors["losses"])
+    run.epoch, run.step = header["epoch"], header["step"]
+    run.chosen, run.measured, run.seconds = header["chosen"], header["measured"], header["seconds"]
+    run.stopped = {entry.pop("seed"): entry for entry in header["stopped"]}

@@ -1,0 +1,96 @@
+"""Ranking candidates by conditional density λ·exp(−survival), for every event of a batch at once."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from model.dynamics import Batch
+from model.intensity import compatibility_with_all, intensity
+from model.stream import Stream
+
+HORIZON = 5000  # events that the survival integral reaches back
+
+
+def log_density(
+    versions: Tensor, batch: Batch, ends: np.ndarray, symmetric: Tensor, rate: Tensor, survival: Tensor
+) -> Tensor:
+    """log(λ·exp(−survival)) of each event's node in `ends` (B) with every node: (S, B, N).
+
+    `survival` (S, T + 1) is the running sum of survival terms; the integral since the pair's later clock is a difference.
+
+    The logarithm keeps the order where exp(−survival) would underflow to ties.
+    """
+    events, nodes = batch.versions.shape
+    rows = torch.from_numpy(batch.versions)  # (B, N)
+    at = torch.arange(events)
+    z = versions[:, rows[at, torch.from_numpy(ends)]]  # (S, B, d)
+    scores = compatibility_with_all(z, versions, batch.kinds, symmetric)  # (S, B, N + 2B)
+    seeds = len(versions)
+    g = scores.gather(2, rows.unsqueeze(0).expand(seeds, events, nodes))
+    density = intensity(g, rate[:, batch.kinds].unsqueeze(2)).log()
+    heard = np.maximum(
+        batch.heard, batch.heard[np.arange(events), ends][:, None]
+    )  # (B, N): the pair's later clock
+    since = np.minimum(np.maximum(heard, batch.now[:, None] - HORIZON), batch.now[:, None])
+    until = survival[:, torch.from_numpy(batch.now)].unsqueeze(2)
+    passed = until - survival[:, torch.from_numpy(since)]  # (S, B, N)
+    return density - passed.to(density.dtype)
+
+
+def ranks(scores: Tensor, target: np.ndarray, source: np.ndarray) -> Tensor:
+    """0-based rank (S, B) of `target` (B) among all nodes but `source`; ties share the mean rank."""
+    at = torch.arange(len(target))
+    own = scores[:, at, torch.from_numpy(target)].unsqueeze(2)  # (S, B, 1)
+    of_source = scores[:, at, torch.from_numpy(source)].unsqueeze(2)
+    above = (scores > own).sum(2) - (of_source > own).sum(2)
+    level = (scores == own).sum(2) - (of_source == own).sum(2) - 1
+    return above + level / 2
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Mid-ranks of every node's partners by how often they interacted before `until`: + Freq's second opinion."""
+
+    ranks: Tensor  # (N, N)
+
+    @classmethod
+    def of_events(cls, stream: Stream, until: int) -> Self:
+        """Counts of every event of a pair before event `until`, of both kinds, either direction."""
+        counts = torch.zeros(stream.nodes, stream.nodes)
+        u, v = torch.from_numpy(stream.u[:until]), torch.from_numpy(stream.v[:until])
+        one = torch.ones(until)
+        counts.index_put_((u, v), one, accumulate=True)
+        counts.index_put_((v, u), one, accumulate=True)
+        return cls(mid_ranks(counts))
+
+
+def mid_ranks(scores: Tensor) -> Tensor:
+    """The 0-based rank of every entry in its row (the last dimension), the largest first, ties at their mean."""
+    ordered = (-scores).sort(-1).values.contiguous()
+    first = torch.searchsorted(ordered, -scores)
+    last = torch.searchsorted(ordered, -scores, right=True)
+    return (first + last - 1) / 2
+
+
+def rank_events(
+    versions: Tensor,
+    batch: Batch,
+    symmetric: Tensor,
+    rate: Tensor,
+    survival: Tensor,
+    frequencies: Frequencies | None = None,
+) -> Tensor:
+    """Ranks of v among u's candidates and of u among v's, for every event: (S, B, 2).
+
+    With `frequencies` a candidate is ranked by the mean of its rank by density and its rank by frequency.
+    """
+    both = []
+    for source, target in ((batch.u, batch.v), (batch.v, batch.u)):
+        scores = log_density(versions, batch, source, symmetric, rate, survival)
+        if frequencies is not None:
+            scores = -(mid_ranks(scores) + frequencies.ranks[torch.from_numpy(source)])
+        both.append(ranks(scores, target, source))
+    return torch.stack(both, dim=2)

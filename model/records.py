@@ -1,0 +1,234 @@
+"""Everything kept of a trained variant: replay the stream with the chosen weights and write what is seen on the way."""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from model.checkpoint import read_tensors, write_tensors
+from model.dynamics import Batch, State, initial_state
+from model.gnn import adjacency_of, embeddings
+from model.intensity import symmetric_compatibility
+from model.learning import Log, Run, generators, identity, replay
+from model.parameters import Parameters, count_parameters
+from model.ranking import Frequencies, log_density
+from model.stream import COMMUNICATION, Stream
+from pipeline.lake import write_json, write_parquet
+from pipeline.progress import Progress
+
+PARTNERS = 10
+
+
+def finished(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
+    """What model.json in `folder` says, if it is there and of the same training."""
+    path = folder / "model.json"
+    if not path.exists():
+        return None
+    known = json.loads(path.read_text(encoding="utf-8"))
+    return known if all(known.get(key) == value for key, value in expected.items()) else None
+
+
+def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:
+    """Replay the stream with the chosen weights and write all files of a trained variant, model.json last."""
+    stream, settings = run.stream, run.settings
+    alive = [row for row, seed in enumerate(settings.seeds) if seed not in run.stopped]
+    seeds = tuple(settings.seeds[row] for row in alive)
+    chosen = Parameters(run.parameters.shapes, run.best[alive].clone())
+    state = initial_state(stream, run.variant, run.d, generators(seeds, "start"))
+    random = generators(seeds, "replay")
+    validation, test = stream.splits
+    attention = [attention_rows(run, state, seeds, 0, "initial")]
+    ranks = []
+    frequent = [
+        Frequencies.of_events(stream, end) if run.variant.frequency else None for end in stream.splits
+    ]
+    with Progress(f"replay {run.variant.key}", len(stream), "events", log) as progress:
+        for number, stop in enumerate(snapshot_positions(test, settings.snapshots), start=1):
+            ranks.append(replay(run, chosen, state, stop, random, validation, progress, frequent[0]))
+            label, whose = ("final", seeds) if stop == test else (None, seeds[:1])
+            attention.append(attention_rows(run, state, whose, number, label))
+        z = current_embeddings(run, state, chosen)
+        write_parquet(embedding_rows(z, seeds), folder / "embeddings.parquet")
+        ranks.append(replay(run, chosen, state, len(stream), random, test, progress, frequent[1]))
+        write_parquet(prediction_rows(run, state, chosen, seeds), folder / "predictions.parquet")
+    write_parquet(pl.concat(attention), folder / "attention.parquet")
+    found = ranking_rows(stream, torch.cat(ranks, dim=1), seeds)
+    write_parquet(found, folder / "rankings.parquet")
+    write_parquet(curves, folder / "curves.parquet")
+    write_tensors(
+        chosen.named, {"seeds": list(seeds), "variant": asdict(run.variant)}, folder / "weights.safetensors"
+    )
+    summary = {
+        **identity(stream, run.variant, settings),
+        "key": run.variant.key,
+        "seeds": list(seeds),
+        "parameters": count_parameters(run.variant, run.d),
+        "width": run.d,
+        "chosen_epoch": {str(settings.seeds[row]): run.chosen[row] for row in alive},
+        "stopped": {str(seed): reason for seed, reason in run.stopped.items()},
+        "not_ranked": {"associations_of_another_relation": int((stream.idx[validation:] < 0).sum())},
+        "training_seconds": round(run.seconds, 3),
+        "finished_at": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds"),
+    }
+    write_json(summary, folder / "model.json")
+    return summary
+
+
+def snapshot_positions(end: int, snapshots: int) -> list[int]:
+    """After how many events attention is kept: evenly up to `end`, the last at `end`; the initial one is apart."""
+    return sorted({round(end * number / (snapshots - 1)) for number in range(1, snapshots)} - {0} | {end})
+
+
+def moment(stream: Stream, position: int) -> datetime:
+    """When the event before `position` happened."""
+    return stream.start + timedelta(seconds=float(stream.seconds[position - 1]))
+
+
+def attention_rows(
+    run: Run, state: State, seeds: tuple[int, ...], number: int, label: str | None
+) -> pl.DataFrame:
+    """The non-zero entries of S; none for models without attention of their own (GCN, GAT)."""
+    schema = {
+        "seed": pl.Int64,
+        "snapshot": pl.Int32,
+        "label": pl.String,
+        "created_at": pl.Datetime("us"),
+        "edge_type": pl.Int32,
+        "u": pl.Int32,
+        "v": pl.Int32,
+        "weight": pl.Float32,
+    }
+    if not run.variant.is_recurrent:
+        return pl.DataFrame(schema=schema)
+    rows = state.attention
+    values = rows.values[: len(seeds)].numpy()
+    s, u, slot, edge_type = np.nonzero(values)
+    return pl.DataFrame(
+        {
+            "seed": np.array(seeds)[s],
+            "snapshot": np.full(len(s), number),
+            "label": [label] * len(s),
+            "created_at": [moment(run.stream, state.position) if state.position else None] * len(s),
+            "edge_type": edge_type,
+            "u": u,
+            "v": rows.order[s, u, slot],
+            "weight": values[s, u, slot, edge_type],
+        },
+        schema=schema,
+    )
+
+
+def current_embeddings(run: Run, state: State, parameters: Parameters) -> Tensor:
+    """Z of every seed as the next event would see it: (S, N, d)."""
+    if run.variant.is_recurrent:
+        return state.z
+    return embeddings(run.variant, state.z, adjacency_of(state.attention), parameters.named)
+
+
+def embedding_rows(z: Tensor, seeds: tuple[int, ...]) -> pl.DataFrame:
+    """One row a seed and node."""
+    count, nodes, d = z.shape
+    return pl.DataFrame(
+        {
+            "seed": np.repeat(np.array(seeds), nodes),
+            "node": np.tile(np.arange(nodes, dtype=np.int32), count),
+            "z": pl.Series(z.reshape(-1, d).numpy()).cast(pl.List(pl.Float32)),
+        }
+    )
+
+
+def ranking_rows(stream: Stream, ranks: Tensor, seeds: tuple[int, ...]) -> pl.DataFrame:
+    """One row a seed and event of the table after training; association events of another relation have no row there."""
+    validation, test = stream.splits
+    idx = stream.idx[validation:]
+    assert ranks.shape[1] == len(idx)
+    split = np.where(np.arange(validation, len(stream)) < test, "validation", "test")
+    known = idx >= 0
+    return pl.DataFrame(
+        {
+            "seed": np.repeat(np.array(seeds), known.sum()),
+            "idx": np.tile(idx[known], len(seeds)),
+            "split": np.tile(split[known], len(seeds)),
+            "rank_v": ranks[:, known, 0].reshape(-1).numpy(),
+            "rank_u": ranks[:, known, 1].reshape(-1).numpy(),
+        }
+    )
+
+
+def curve_rows(run: Run) -> pl.DataFrame:
+    """One row a step and seed; MAR on an epoch's last step."""
+    seeds = run.settings.seeds
+    steps = len(run.losses)
+    losses = torch.stack(run.losses).double().numpy()  # (steps, S, 3)
+    per_epoch = -(-run.stream.splits[0] // run.settings.batch)
+    step = np.repeat(np.arange(1, steps + 1), len(seeds))
+    measured = {
+        (per_epoch * (epoch + 1), seed): (validation, test)
+        for epoch, found in enumerate(run.measured)
+        for seed, validation, test in zip(seeds, *found, strict=True)
+    }
+    pairs = [measured.get(key, (None, None)) for key in zip(step.tolist(), list(seeds) * steps, strict=True)]
+    return pl.DataFrame(
+        {
+            "seed": np.tile(np.array(seeds), steps),
+            "step": step,
+            "epoch": (step - 1) // per_epoch + 1,
+            "loss_events": losses[:, :, 0].reshape(-1),
+            "loss_nonevents": losses[:, :, 1].reshape(-1),
+            "loss_kl": losses[:, :, 2].reshape(-1),
+            "mar": pl.Series([pair[0] for pair in pairs], dtype=pl.Float64),
+            "test_mar": pl.Series([pair[1] for pair in pairs], dtype=pl.Float64),
+        }
+    ).filter(pl.col("loss_events").is_not_nan())
+
+
+def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple[int, ...]) -> pl.DataFrame:
+    """The likeliest next partners of every node after the last event, by communication, for the first seed."""
+    stream = run.stream
+    nodes = stream.nodes
+    first = Parameters(parameters.shapes, parameters.flat[:1])
+    z = current_embeddings(run, state, parameters)[:1]
+    everyone = np.arange(nodes)
+    now = Batch(
+        now=np.full(nodes, state.position),  # every node is asked at the same moment: after the last event
+        u=everyone,
+        v=everyone,
+        kinds=torch.full((nodes,), COMMUNICATION),
+        waiting=torch.zeros(0),
+        versions=np.tile(everyone, (nodes, 1)),
+        heard=np.tile(np.searchsorted(stream.seconds, state.clock, side="right"), (nodes, 1)),
+        steps=[],
+    )
+    symmetric = symmetric_compatibility(first.named["intensity.compatibility"])
+    rate = first.named["intensity.rate"]
+    density = log_density(z, now, everyone, symmetric, rate, state.survival[:1])[0].double()  # (N, N)
+    density.fill_diagonal_(float("-inf"))
+    values, partners = density.sort(1, descending=True)
+    kept = min(PARTNERS, nodes - 1)
+    return pl.DataFrame(
+        {
+            "seed": np.full(nodes * kept, seeds[0]),
+            "node": np.repeat(everyone.astype(np.int32), kept),
+            "partner": partners[:, :kept].reshape(-1).numpy().astype(np.int32),
+            "rank": np.tile(np.arange(kept, dtype=np.int32), nodes),
+            "density": values[:, :kept].reshape(-1).exp().numpy(),
+        }
+    )
+
+
+def read_finished(run: Run, folder: Path, known: dict[str, Any]) -> pl.DataFrame:
+    """Fill a new run with the chosen weights of a finished one; its curves."""
+    weights, _ = read_tensors(folder / "weights.safetensors")
+    rows = [run.settings.seeds.index(seed) for seed in known["seeds"]]
+    flat = torch.cat([weights[name].flatten(1) for name in run.parameters.shapes], dim=1)
+    run.best[rows] = flat
+    run.chosen = [known["chosen_epoch"].get(str(seed)) for seed in run.settings.seeds]
+    run.stopped = {int(seed): reason for seed, reason in known["stopped"].items()}
+    run.seconds = known["training_seconds"]
+    return pl.read_parquet(folder / "curves.parquet")

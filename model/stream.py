@@ -1,0 +1,117 @@
+"""An event table as arrays: the stream of events a model sees, its associations and its nodes' features."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from pipeline.event_table import read_event_table
+
+ASSOCIATION, COMMUNICATION = 0, 1
+
+
+@dataclass(frozen=True)
+class Stream:
+    """All events of a dataset in their order, with what a model may know before the first of them.
+
+    `splits` holds where validation and test start: events `[0, splits[0])` train, `[splits[0], splits[1])` validate.
+    """
+
+    name: str
+    fingerprint: str
+    nodes: int
+    u: np.ndarray  # (T) int64
+    v: np.ndarray  # (T) int64
+    k: np.ndarray  # (T) int64, 0 association, 1 communication
+    seconds: np.ndarray  # (T) float64, since the first event
+    start: datetime
+    idx: np.ndarray  # (T) int64, idx in events.parquet; −1 for an association event of another relation
+    splits: tuple[int, int]
+    associations: np.ndarray  # (N, N) bool, symmetric, before the first event
+    features: np.ndarray | None  # (N, F) float32
+
+    def __post_init__(self) -> None:
+        if self.nodes < 3:
+            raise ValueError(
+                f"nodes takes 3 or more (events of {self.name!r} name {self.nodes}): nothing to rank"
+            )
+        for argument, ends in (("u", self.u), ("v", self.v)):
+            if len(ends) and not (ends.min() >= 0 and ends.max() < self.nodes):
+                raise ValueError(f"{argument} takes nodes 0…{self.nodes - 1} in stream {self.name!r}")
+        if (self.u == self.v).any():
+            raise ValueError(
+                f"stream {self.name!r} holds an event of a node with itself (u takes a node other than v)"
+            )
+        if (np.diff(self.seconds) < 0).any():
+            raise ValueError(f"seconds must not decrease in stream {self.name!r}")
+        if not 0 < self.splits[0] <= self.splits[1] <= len(self):
+            raise ValueError(f"splits takes 0 < validation ≤ test ≤ {len(self)}, not {self.splits}")
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+
+def load_stream(folder: Path, relation: str | None = None) -> Stream:
+    """The stream of the event table in `folder`.
+
+    With another `relation` than the dataset's own, its association graph and its association events take the place
+    of the dataset's own: communications stay as they are.
+    """
+    table = read_event_table(folder)
+    relations = table.metadata["relations"]
+    if relation is not None and relation not in relations:
+        raise ValueError(f"relation takes one of {', '.join(relations)} in {table.name!r}, not {relation!r}")
+    own = table.metadata.get("own_relations", relations[:1])
+    events = table.events.select("idx", "u", "v", "kind", "created_at", "split")
+    if relation is not None and relation not in own:
+        events = with_associations_of(relation, events, table.association_events, table.metadata["split"])
+        own = [relation]
+    nodes = table.nodes.height
+    entries = table.associations.filter(pl.col("relation").is_in(own) & (pl.col("snapshot") == "initial"))
+    associations = np.zeros((nodes, nodes), dtype=bool)
+    ends = entries["u"].to_numpy(), entries["v"].to_numpy()
+    associations[ends] = True
+    np.fill_diagonal(associations, val=False)
+    microseconds = events["created_at"].dt.epoch("us").to_numpy()
+    split = events["split"]
+    has_features = nodes and table.nodes["features"].null_count() == 0
+    return Stream(
+        name=table.name,
+        fingerprint=table.metadata["fingerprint"],
+        nodes=nodes,
+        u=events["u"].to_numpy().astype(np.int64),
+        v=events["v"].to_numpy().astype(np.int64),
+        k=(events["kind"] == "communication").to_numpy().astype(np.int64),
+        seconds=(microseconds - microseconds[0]) / 1e6,
+        start=events["created_at"][0],
+        idx=events["idx"].to_numpy().astype(np.int64),
+        splits=(int((split == "train").sum()), int((split != "test").sum())),
+        associations=associations | associations.T,
+        features=np.array(table.nodes["features"].to_list(), dtype=np.float32) if has_features else None,
+    )
+
+
+def with_associations_of(
+    relation: str, events: pl.DataFrame, association_events: pl.DataFrame, split: dict[str, str]
+) -> pl.DataFrame:
+    """`events` with the association events of `relation` in place of the dataset's own; ties keep associations last."""
+    created_at = pl.col("created_at")
+    period = (
+        pl.when(created_at >= datetime.fromisoformat(split["test_start"]))
+        .then(pl.lit("test"))
+        .when(created_at >= datetime.fromisoformat(split["validation_start"]))
+        .then(pl.lit("validation"))
+        .otherwise(pl.lit("train"))
+    )
+    others = association_events.filter(pl.col("relation") == relation).select(
+        pl.lit(-1, dtype=pl.Int64).alias("idx"),
+        "u",
+        "v",
+        pl.lit("association").alias("kind"),
+        "created_at",
+        period.alias("split"),
+    )
+    communications = events.filter(pl.col("kind") == "communication")
+    return pl.concat([communications, others]).sort("created_at", maintain_order=True)
