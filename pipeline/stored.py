@@ -39,8 +39,8 @@ def showcase_variant(variants: list[str]) -> str:
 def current_variants(lake: Lake, table: EventTable, file: str = "model.json") -> list[str]:
     """Finished variants trained on this very event table that keep `file`.
 
-    A static graph network has no attention, for instance, and a variant trained on an earlier table may speak of
-    other nodes.
+    A static graph network has no attention, for instance, and a variant trained on an earlier table may
+    speak of other nodes.
     """
     return [
         variant

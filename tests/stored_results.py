@@ -254,6 +254,9 @@ def store_result_tables(
             "events": 100,
             "mar": nodes * share,
             **scores,
+            "never_seen_events": 10,
+            "never_seen_mar": nodes / 2,
+            "never_seen_hits_at_10": 0.1,
         }
         for (name, relation), share in BASELINES.items()
     ]

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import altair as alt
-
 from pipeline.event_table import read_event_table
 from pipeline.figures.adjacency import adjacency
 from pipeline.figures.bars import baseline_bars
@@ -30,9 +28,9 @@ class DrawnFigure:
 def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     """Draw every figure of a dataset as SVG and PNG under `figures/<dataset>/`, listed in its `figures.json`.
 
-    Needs the event table and at least one finished variant; the bars appear once predictions or baselines are
-    measured. Variants trained on an earlier event table are left out, and figures of an earlier drawing that no
-    longer apply are removed.
+    Needs the event table and at least one finished variant; the bars appear once predictions or baselines
+    are measured. Variants trained on an earlier event table are left out, and figures of an earlier drawing
+    that no longer apply are removed.
     """
     table = read_event_table(lake.dataset(dataset))
     if not finished_variants(lake, dataset):
@@ -44,18 +42,17 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     trained = current_variants(lake, table, "curves.parquet")
     folder = lake.home / "figures" / dataset
     drawn = []
-    with alt.data_transformers.enable("default", max_rows=None):
-        figures = [
-            training_curves(lake, dataset, trained) if trained else None,
-            adjacency(lake, table, showcase_variant(attentive)) if attentive else None,
-            subgraphs(lake, table, showcase_variant(attentive)) if attentive else None,
-            embeddings(lake, table, embedded) if embedded else None,
-            baseline_bars(lake, table),
-        ]
-        for figure in figures:
-            if figure is not None:
-                svg, png = save(figure, folder)
-                drawn.append(DrawnFigure(figure.name, figure.title, figure.description, svg, png))
+    figures = [
+        training_curves(lake, dataset, trained) if trained else None,
+        adjacency(lake, table, showcase_variant(attentive)) if attentive else None,
+        subgraphs(lake, table, showcase_variant(attentive)) if attentive else None,
+        embeddings(lake, table, embedded) if embedded else None,
+        baseline_bars(lake, table),
+    ]
+    for figure in figures:
+        if figure is not None:
+            svg, png = save(figure, folder)
+            drawn.append(DrawnFigure(figure.name, figure.title, figure.description, svg, png))
     keep = {path for figure in drawn for path in (figure.svg, figure.png)}
     for path in [*folder.glob("*.svg"), *folder.glob("*.png")]:
         if path not in keep:

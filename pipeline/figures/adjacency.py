@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.figures.style import Figure
+from pipeline.figures.style import Figure, marks
 from pipeline.lake import Lake
 from pipeline.stored import communication_graph, communities, variant_label
 
@@ -61,11 +61,9 @@ def panel(
     heading = alt.TitleParams(
         title, subtitle=subtitle, subtitleColor="#5f6b7a", subtitleFontSize=11, fontSize=12
     )
-    return (
-        alt.Chart(pl.DataFrame({"url": [image]}), title=heading)
-        .mark_image(width=SIDE, height=SIDE)
-        .encode(x=alt.value(SIDE / 2), y=alt.value(SIDE / 2), url="url:N")
-        .properties(width=SIDE, height=SIDE)
+    picture = marks(pl.DataFrame({"url": [image]}), alt.MarkDef("image", width=SIDE, height=SIDE))
+    return picture.encode(x=alt.value(SIDE / 2), y=alt.value(SIDE / 2), url="url:N").properties(
+        width=SIDE, height=SIDE, title=heading
     )
 
 

@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.figures.style import BLUE, INK, ORANGE, Figure
+from pipeline.figures.style import BLUE, INK, ORANGE, Figure, marks
 from pipeline.lake import Lake
 from pipeline.stored import read_result, variant_label
 
@@ -95,12 +95,13 @@ def panel(rows: pl.DataFrame, metric: str, order: list[str], labelled: bool) -> 
         scale=alt.Scale(domain=[LEARNED, NO_LEARN], range=[BLUE, ORANGE]),
         legend=alt.Legend(orient="bottom", direction="horizontal", labelLimit=300),
     )
-    base = alt.Chart(rows).encode(y)
-    bars = base.mark_bar(height=12, cornerRadiusEnd=2).encode(
-        alt.X(f"{metric}:Q", title=METRICS[metric]), colour
+    bars = marks(rows, alt.MarkDef("bar", height=12, cornerRadiusEnd=2)).encode(
+        y, alt.X(f"{metric}:Q", title=METRICS[metric]), colour
     )
-    spread = base.mark_rule(color=INK, strokeWidth=1.2).encode(alt.X("low:Q"), alt.X2("high:Q"))
-    values = base.mark_text(align="left", dx=6, fontSize=10.5, color=INK).encode(
-        alt.X("high:Q"), text="text:N"
+    spread = marks(rows, alt.MarkDef("rule", color=INK, strokeWidth=1.2)).encode(
+        y, alt.X("low:Q"), alt.X2("high:Q")
     )
-    return alt.layer(bars, spread, values).properties(width=290, height=alt.Step(21))
+    values = marks(rows, alt.MarkDef("text", align="left", dx=6, fontSize=10.5, color=INK)).encode(
+        y, alt.X("high:Q"), text="text:N"
+    )
+    return alt.LayerChart(layer=[bars, spread, values], width=290, height=alt.Step(21))

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from pipeline.figures.style import BLUE, INK, INTERACTION_COLOURS, Figure
+from pipeline.figures.style import BLUE, INK, INTERACTION_COLOURS, Figure, marks
 from pipeline.lake import Lake
 from pipeline.stored import split_variant, variant_name
 
@@ -35,8 +35,9 @@ def training_curves(lake: Lake, dataset: str, variants: list[str]) -> Figure:
     return Figure(
         "training_curves",
         "Training curves",
-        f"Loss of events, loss of non-events and KL term by training step, and MAR by epoch, for "
-        f"{len(variants)} trained variants: mean over seeds, with a band from the lowest to the highest seed.{lowest}",
+        "Loss of events, loss of non-events and KL term by training step, and MAR by epoch, for "
+        f"{len(variants)} trained variants: mean over seeds, with a band from the lowest to the highest "
+        f"seed.{lowest}",
         alt.vconcat(*rows, spacing=16),
     )
 
@@ -112,16 +113,14 @@ def panel(
     dash: alt.StrokeDash | None = None,
 ) -> alt.LayerChart:
     """One quantity by step or epoch."""
-    base = alt.Chart(rows).encode(
-        alt.X(x, title=x_title, axis=alt.Axis(grid=False, labels=last, labelAngle=0, tickCount=4)), colour
-    )
-    if dash is not None:
-        base = base.encode(dash, detail="split:N")
+    axis = alt.X(x, title=x_title, axis=alt.Axis(grid=False, labels=last, labelAngle=0, tickCount=4))
+    shared = [axis, colour] if dash is None else [axis, colour, dash, alt.Detail("split:N")]
+    points = alt.OverlayMarkDef(size=22) if dash is not None else False
     value = alt.Y(
         "mean:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4, titlePadding=6)
     )
-    band = base.mark_area(opacity=0.16, strokeOpacity=0).encode(
-        alt.Y("low:Q", title=title, scale=alt.Scale(zero=False)), alt.Y2("high:Q")
+    band = marks(rows, alt.MarkDef("area", opacity=0.16, strokeOpacity=0)).encode(
+        *shared, alt.Y("low:Q", title=title, scale=alt.Scale(zero=False)), alt.Y2("high:Q")
     )
-    line = base.mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=22) if dash is not None else False)
-    return alt.layer(band, line.encode(value)).properties(width=WIDTH, height=HEIGHT)
+    line = marks(rows, alt.MarkDef("line", strokeWidth=1.8, point=points)).encode(*shared, value)
+    return alt.LayerChart(layer=[band, line], width=WIDTH, height=HEIGHT)

@@ -7,7 +7,7 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from pipeline.event_table import EventTable
-from pipeline.figures.style import GREEN, INK, RED, SKY, Figure
+from pipeline.figures.style import GREEN, INK, RED, SKY, Figure, marks
 from pipeline.lake import Lake
 from pipeline.stored import pair_counts, showcase_variant, split_variant, variant_label
 
@@ -66,19 +66,11 @@ def panel(place: np.ndarray, pairs: pl.DataFrame, labels: list[str], title: str)
     x = alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, padding=12))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(zero=False, padding=12))
     legend = alt.Legend(title="Most frequent pairs", orient="bottom", direction="vertical", labelLimit=420)
-    scales = {
-        "color": alt.Color(
-            "pair:N", sort=labels, legend=legend, scale=alt.Scale(domain=labels, range=COLOURS[: len(labels)])
-        ),
-        "shape": alt.Shape(
-            "pair:N", sort=labels, legend=legend, scale=alt.Scale(domain=labels, range=SHAPES[: len(labels)])
-        ),
-    }
-    cloud = alt.Chart(points).mark_circle(size=26, color="#8895a7", opacity=0.45).encode(x, y)
-    lines = alt.Chart(marked).mark_line(strokeWidth=1, opacity=0.7).encode(x, y, scales["color"])
-    dots = (
-        alt.Chart(marked)
-        .mark_point(size=80, filled=True, opacity=1, stroke=INK, strokeWidth=0.8)
-        .encode(x, y, **scales)
-    )
-    return alt.layer(cloud, lines, dots).properties(width=SIDE, height=SIDE, title=title)
+    colour = alt.Color("pair:N", legend=legend, scale=alt.Scale(domain=labels, range=COLOURS[: len(labels)]))
+    shape = alt.Shape("pair:N", legend=legend, scale=alt.Scale(domain=labels, range=SHAPES[: len(labels)]))
+    cloud = marks(points, alt.MarkDef("circle", size=26, color="#8895a7", opacity=0.45)).encode(x, y)
+    lines = marks(marked, alt.MarkDef("line", strokeWidth=1, opacity=0.7)).encode(x, y, colour)
+    dots = marks(
+        marked, alt.MarkDef("point", size=80, filled=True, opacity=1, stroke=INK, strokeWidth=0.8)
+    ).encode(x, y, colour, shape)
+    return alt.LayerChart(layer=[cloud, lines, dots], width=SIDE, height=SIDE, title=title)

@@ -1,9 +1,11 @@
 """One look for every figure: colours that colour-blind readers tell apart, quiet axes, one typeface."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import altair as alt
+import polars as pl
 import vl_convert
 
 from pipeline.lake import replacing, write_text
@@ -26,6 +28,33 @@ PNG_SCALE = 2.0
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
+TEXT = {"labelFont": FONT, "titleFont": FONT, "labelColor": QUIET, "titleColor": INK}
+CONFIG = {
+    "background": "white",
+    "padding": 14,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        **TEXT,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "gridColor": "#eef1f4",
+        "domainColor": FAINT,
+        "tickColor": FAINT,
+    },
+    "legend": {
+        **TEXT,
+        "labelFontSize": 12,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "symbolSize": 90,
+        "symbolOpacity": 1,
+    },
+    "title": {"font": FONT, "color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
+}
+
+
 @dataclass(frozen=True)
 class Figure:
     """A drawn figure: its chart, its title, and what a reader who cannot see it must be told."""
@@ -36,31 +65,30 @@ class Figure:
     chart: alt.TopLevelMixin
 
 
-def styled(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
-    """The chart in the house style."""
-    text = {"labelFont": FONT, "titleFont": FONT, "labelColor": QUIET, "titleColor": INK}
-    return (
-        chart.configure(background="white", padding=14, font=FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            **text,
-            labelFontSize=11,
-            titleFontSize=11,
-            titleFontWeight="normal",
-            gridColor="#eef1f4",
-            domainColor=FAINT,
-            tickColor=FAINT,
-        )
-        .configure_legend(**text, labelFontSize=12, titleFontSize=11, titleFontWeight="normal", symbolSize=90)
-        .configure_header(**text, labelFontSize=12, titleFontSize=12)
-        .configure_title(font=FONT, color=INK, fontSize=13, fontWeight=600, anchor="start", offset=8)
+def marks(rows: pl.DataFrame, mark: alt.MarkDef) -> alt.Chart:
+    """A chart of `rows` drawn as `mark`; encodings name their types.
+
+    The rows travel as JSON text: as values, every combination of charts would copy them one by one.
+    """
+    data = alt.InlineData(values=rows.write_json(), format=alt.JsonDataFormat(type="json"))
+    return alt.Chart(data, mark=mark)
+
+
+def renumbered(svg: str) -> str:
+    """The drawing with its clip paths numbered from 0: Vega counts on from one drawing to the next."""
+    numbers: dict[str, int] = {}
+    return re.sub(
+        r'((?:url\(#|id=")clip)(\d+)',
+        lambda found: f"{found[1]}{numbers.setdefault(found[2], len(numbers))}",
+        svg,
     )
 
 
 def save(figure: Figure, folder: Path) -> tuple[Path, Path]:
     """Write the figure as SVG (for papers and the report) and PNG (for the UI), each whole or not at all."""
     svg_path, png_path = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
-    svg = vl_convert.vegalite_to_svg(styled(figure.chart).to_dict(), vl_version=VEGA_LITE)
+    svg = vl_convert.vegalite_to_svg({**figure.chart.to_dict(), "config": CONFIG}, vl_version=VEGA_LITE)
+    svg = renumbered(svg)
     write_text(svg, svg_path)
     with replacing(png_path) as temporary:
         temporary.write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))

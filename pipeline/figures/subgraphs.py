@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.figures.style import BLUE, INK, PALETTE, QUIET, Figure
+from pipeline.figures.style import BLUE, INK, PALETTE, QUIET, Figure, marks
 from pipeline.lake import Lake
 from pipeline.stored import communication_graph, communities, variant_label
 
@@ -17,7 +17,7 @@ SIDE = 290
 
 
 def subgraphs(lake: Lake, table: EventTable, variant: str) -> Figure:
-    """The same nodes in the same places three times: associations, attention half-way, attention at the end."""
+    """The same nodes in the same places: associations, attention half-way and at the end of training."""
     graph = communication_graph(table)
     relation = table.metadata["relations"][0]
     final = table.associations.filter((pl.col("relation") == relation) & (pl.col("snapshot") == "final"))
@@ -53,9 +53,9 @@ def subgraphs(lake: Lake, table: EventTable, variant: str) -> Figure:
     return Figure(
         "subgraphs",
         f"Associations against attention: {variant_label(variant)}",
-        f"{len(chosen)} closely connected nodes drawn in the same places: {associated.height} final {relation} "
-        f"ties, then the strongest attention of {variant_label(variant)} among the same nodes at {len(times)} "
-        "times. Wider lines are stronger.",
+        f"{len(chosen)} closely connected nodes drawn in the same places: {associated.height} final "
+        f"{relation} ties, then the strongest attention of {variant_label(variant)} among the same nodes at "
+        f"{len(times)} times. Wider lines are stronger.",
         alt.hconcat(*panels, spacing=14),
     )
 
@@ -80,7 +80,7 @@ def busiest_circle(graph: nx.Graph) -> list[int]:
 
 
 def pairs_among(entries: pl.DataFrame, chosen: list[int]) -> pl.DataFrame:
-    """The strongest undirected pairs among the chosen nodes; weights are means over directions and edge types."""
+    """The strongest undirected pairs among the chosen nodes, by mean weight of directions and edge types."""
     return (
         entries.filter(pl.col("u").is_in(chosen) & pl.col("v").is_in(chosen))
         .group_by(u=pl.min_horizontal("u", "v"), v=pl.max_horizontal("u", "v"))
@@ -107,11 +107,8 @@ def panel(
         ],
         schema=dict.fromkeys(("x", "y", "x2", "y2", "weight"), pl.Float64),
     )
-    scale = {
-        axis: alt.Scale(domain=[points[axis].min() - 0.12, points[axis].max() + 0.12], nice=False)
-        for axis in "xy"  # ty: ignore[unsupported-operator] - positions are floats
-    }
-    x, y = alt.X("x:Q", axis=None, scale=scale["x"]), alt.Y("y:Q", axis=None, scale=scale["y"])
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, nice=False, padding=26))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(zero=False, nice=False, padding=18))
     same = lines["weight"].n_unique() <= 1
     width = (
         alt.value(1.1) if same else alt.StrokeWidth("weight:Q", legend=None, scale=alt.Scale(range=[0.4, 4]))
@@ -119,20 +116,13 @@ def panel(
     opacity = (
         alt.value(0.45) if same else alt.Opacity("weight:Q", legend=None, scale=alt.Scale(range=[0.25, 0.85]))
     )
-    edges = (
-        alt.Chart(lines)
-        .mark_rule(color=colour, strokeCap="round")
-        .encode(x, y, alt.X2("x2:Q"), alt.Y2("y2:Q"), strokeWidth=width, opacity=opacity)
+    edges = marks(lines, alt.MarkDef("rule", color=colour, strokeCap="round")).encode(
+        x, y, alt.X2("x2:Q"), alt.Y2("y2:Q"), strokeWidth=width, opacity=opacity
     )
-    dots = (
-        alt.Chart(points)
-        .mark_circle(size=90, opacity=1, stroke="white", strokeWidth=1.2)
-        .encode(x, y, color=alt.Color("colour:N", scale=None))
+    dots = marks(points, alt.MarkDef("circle", size=90, opacity=1, stroke="white", strokeWidth=1.2)).encode(
+        x, y, color=alt.Color("colour:N", scale=None)
     )
-    halo = (
-        alt.Chart(points)
-        .mark_text(dy=-11, fontSize=9.5, stroke="white", strokeWidth=3)
-        .encode(x, y, text="name:N")
-    )
-    words = alt.Chart(points).mark_text(dy=-11, fontSize=9.5, color=INK).encode(x, y, text="name:N")
-    return alt.layer(edges, dots, halo, words).properties(width=SIDE, height=SIDE, title=title)
+    halo = marks(points, alt.MarkDef("text", dy=-11, fontSize=9.5, stroke="white", strokeWidth=3))
+    words = marks(points, alt.MarkDef("text", dy=-11, fontSize=9.5, color=INK))
+    named = [text.encode(x, y, text="name:N") for text in (halo, words)]
+    return alt.LayerChart(layer=[edges, dots, *named], width=SIDE, height=SIDE, title=title)

@@ -22,8 +22,8 @@ from pipeline.stored import finished_variants, read_model_facts, variant_label
 def write_report(lake: Lake) -> Path:
     """Write `report/index.html` from the warehouse, the figures and the stored models, and return its path.
 
-    The page makes no request: styles, script, figures and data are inside it. Names from data only ever appear as
-    text, and the page's own policy lets no other script run.
+    The page makes no request: styles, script, figures and data are inside it. Names from data only ever
+    appear as text, and the page's own policy lets no other script run.
     """
     if not lake.warehouse.exists():
         raise FileNotFoundError(f"{lake.warehouse} is missing: build the warehouse before the report")
@@ -91,11 +91,12 @@ def count(number: int, noun: str) -> str:
 def dataset_card(lake: Lake, table: EventTable) -> str:
     """What a dataset is, how it is split, and what was trained on it."""
     facts, events = table.metadata, table.events
+    first, last = events["created_at"].min(), events["created_at"].max()
     variants = finished_variants(lake, table.name)
     clock = "UTC" if facts["clock"] == "UTC" else f"local time, {facts['time_zone']}"
     described = {
         "Nodes": f"{table.nodes.height:,}",
-        "Events": f"{events.height:,}, from {events['created_at'].min():%d %b %Y} to {events['created_at'].max():%d %b %Y}",
+        "Events": f"{events.height:,}, from {first:%d %b %Y} to {last:%d %b %Y}",
         "Test from": f"{datetime.fromisoformat(facts['split']['test_start']):%d %b %Y, %H:%M} ({clock})",
         "Relations": ", ".join(facts["relations"]),
         "Trained": count(len(variants), "variant"),
@@ -138,9 +139,10 @@ def figure_section(lake: Lake, table: EventTable) -> str:
     shown = []
     for figure in json.loads(listing.read_text(encoding="utf-8")):
         image = base64.b64encode((folder / f"{figure['name']}.svg").read_bytes()).decode()
+        title, description = escape(figure["title"]), escape(figure["description"])
         shown.append(
-            f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{escape(figure["title"])}">'
-            f'<img src="data:image/svg+xml;base64,{image}" alt="{escape(figure["description"])}"></div>'
-            f"<figcaption><strong>{escape(figure['title'])}.</strong> {escape(figure['description'])}</figcaption></figure>"
+            f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+            f'<img src="data:image/svg+xml;base64,{image}" alt="{description}"></div>'
+            f"<figcaption><strong>{title}.</strong> {description}</figcaption></figure>"
         )
     return f"<h3>{escape(table.title)}</h3>{''.join(shown)}"

@@ -40,7 +40,7 @@ def dataset_data(lake: Lake, table: EventTable, variants: list[str]) -> dict[str
     """Names, places and communities of the nodes, and the attention of every variant through time."""
     if table.nodes.height > NODES:
         raise ValueError(
-            f"dataset {table.name!r} has {table.nodes.height:,} nodes; the report's explorer takes {NODES:,} at most"
+            f"dataset {table.name!r} has {table.nodes.height:,} nodes; the explorer takes {NODES:,} at most"
         )
     graph = communication_graph(table)
     community = communities(graph)
@@ -66,7 +66,7 @@ def layout(graph: nx.Graph) -> np.ndarray:
     spring = nx.spring_layout(held, seed=0, iterations=80 if nodes <= 500 else 40, k=1.6 / np.sqrt(nodes))
     place = np.array([spring[node] for node in range(nodes)]) - spring["centre"]
     radius = np.linalg.norm(place, axis=1)
-    # A few far outliers would squeeze everyone else together: beyond the 95th percentile distance grows slowly.
+    # A few far outliers would squeeze everyone else together: beyond the 95th percentile they move in.
     limit = np.quantile(radius, 0.95) or 1.0
     shrunk = np.where(radius > limit, limit * (1 + 0.12 * np.log(np.maximum(radius / limit, 1))), radius)
     place = place * (shrunk / np.maximum(radius, 1e-9))[:, None]
@@ -118,8 +118,8 @@ def variant_data(lake: Lake, table: EventTable, variant: str) -> dict[str, Any]:
 def strongest_pairs(attention: pl.DataFrame, nodes: int) -> pl.DataFrame:
     """Per snapshot the undirected pairs that are among the strongest of one of their two nodes.
 
-    A pair's weight is the mean of both directions, summed over edge types. How many partners a node keeps follows
-    from what the page can carry, so that every node keeps some however many snapshots there are.
+    A pair's weight is the mean of both directions, summed over edge types. How many partners a node keeps
+    follows from what the page can carry, so that every node keeps some however many snapshots there are.
     """
     snapshots = max(1, attention["snapshot"].n_unique())
     partners = int(np.clip(EDGES_A_VARIANT // (nodes * snapshots), FEWEST_PARTNERS, PARTNERS))

@@ -67,11 +67,12 @@ def statistics_table(warehouse: duckdb.DuckDBPyConnection, titles: dict[str, str
 
 
 def prediction_table(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> str:
-    """Table 3 of one dataset: learned models, then what no learning gives, with the best of each column marked."""
+    """Table 3 of one dataset: learned models, then what no learning gives, the best of each metric marked."""
     models = rows_of(warehouse, "select * from table_3 where dataset = ?", dataset)
     baselines = rows_of(
         warehouse,
-        "select baseline, relation, mar, hits_at_10, mrr from baselines where dataset = ? order by mar, baseline",
+        "select baseline, relation, mar, hits_at_10 from baselines where dataset = ? "
+        "order by mar, baseline, relation",
         dataset,
     )
     if not models and not baselines:
@@ -139,11 +140,14 @@ def verdict(
     best = min(baselines, key=lambda row: row["mar"])
     label = escape(baseline_label(best["baseline"], best["relation"]))
     if model["mar"] < baseline["mar"]:
-        told = f"The best learned model (MAR {model['mar']:.1f}) beats the best predictor that learns nothing, {label} (MAR {baseline['mar']:.1f})."
+        told = (
+            f"The best learned model (MAR {model['mar']:.1f}) beats the best predictor that learns nothing, "
+            f"{label} (MAR {baseline['mar']:.1f})."
+        )
     else:
         told = (
-            f"No learned model beats the best predictor that learns nothing: {label} has MAR {baseline['mar']:.1f}, "
-            f"the best learned model {model['mar']:.1f}."
+            f"No learned model beats the best predictor that learns nothing: {label} has MAR "
+            f"{baseline['mar']:.1f}, the best learned model {model['mar']:.1f}."
         )
     return f'<p class="verdict">{told}</p>'
 
@@ -174,12 +178,13 @@ def agreement_table(warehouse: duckdb.DuckDBPyConnection, titles: dict[str, str]
                 best=row[f"{name}_mean"] is not None and row[f"{name}_mean"] == top and len(peers) > 1,
                 reached=row[f"{name}_reached"],
             )
-        frequency = row.get("final_frequency")
+        frequency = row["final_communication_frequency"]
         counted = cell(None if frequency is None else f"{frequency:.0f}")
         body.append(f'<tr><th scope="row">{escape(row["relation"])}</th>{cells}{counted}</tr>')
     head = (
         '<tr><th scope="col" rowspan="2">Known graph</th><th scope="colgroup" colspan="2">with initial</th>'
-        '<th scope="colgroup" colspan="2">with final</th><th scope="col" rowspan="2">frequency alone, final</th></tr>'
+        '<th scope="colgroup" colspan="2">with final</th>'
+        '<th scope="col" rowspan="2">counting communications, with final</th></tr>'
         '<tr><th scope="col">uniform</th><th scope="col">sparse</th>'
         '<th scope="col">uniform</th><th scope="col">sparse</th></tr>'
     )
