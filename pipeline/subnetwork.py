@@ -94,7 +94,8 @@ def find_subnetwork(
         f"fewer than {rule.min_associations} associations": 0,
     }
     with database(memory_limit, threads) as connection:
-        connection.execute(COUNT_EVERYONE, {"files": files})
+        connection.execute(COUNT_SPELLINGS, {"files": files})
+        connection.execute(COUNT_ACCOUNTS)
         judge(connection, rule)
         connection.execute(CHOOSE_EVENTS, {"files": files})
         connection.execute(RECOUNT)
@@ -158,27 +159,32 @@ def frame(
     return connection.sql(query, params=parameters).pl()
 
 
-# Grouping by the login as spelled and folding case afterwards spares lower-casing every event's actor.
-COUNT_EVERYONE = """
-CREATE TABLE counts AS
-SELECT lower(actor) AS key, sum(communications) AS communications, sum(associations) AS associations,
-       NULL::VARCHAR AS reason
+# Accounts are grouped as spelled and their case folded afterwards: lower-casing every event would cost more.
+COUNT_SPELLINGS = """
+CREATE TABLE spellings AS
+SELECT actor, lower(actor) AS key,
+       count(*) FILTER (kind = 'communication') AS communications,
+       count(*) FILTER (kind = 'association') AS associations
 FROM (
-    SELECT actor,
-           count(*) FILTER (kind = 'communication' AND lower(actor) <> lower(counterpart)) AS communications,
-           count(*) FILTER (kind = 'association' AND lower(actor) <> lower(counterpart)) AS associations
+    SELECT actor, CASE WHEN lower(actor) <> lower(counterpart) THEN kind END AS kind
     FROM read_parquet($files, hive_partitioning = false)
     WHERE actor IS NOT NULL
-    GROUP BY actor
 )
-GROUP BY lower(actor)
+GROUP BY actor
+"""
+
+COUNT_ACCOUNTS = """
+CREATE TABLE counts AS
+SELECT key, sum(communications) AS communications, sum(associations) AS associations, NULL::VARCHAR AS reason
+FROM spellings GROUP BY key
 """
 
 CHOOSE_EVENTS = """
 CREATE TABLE chosen AS
 SELECT DISTINCT type, event_id, created_at, kind, actor, lower(actor) AS u, lower(counterpart) AS v
 FROM read_parquet($files, hive_partitioning = false)
-WHERE lower(actor) IN (SELECT key FROM counts WHERE reason IS NULL) AND lower(actor) <> lower(counterpart)
+WHERE actor IN (SELECT actor FROM spellings JOIN counts USING (key) WHERE reason IS NULL)
+  AND lower(actor) <> lower(counterpart)
 """
 
 RECOUNT = """
