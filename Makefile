@@ -1,21 +1,44 @@
 # Two commands matter: `make run` (the whole system on the embedded sample world) and `make test`.
-PYTHON ?= python3.11
-VENV := .venv
-BIN := $(VENV)/bin
+PYTHON ?= $(or $(shell command -v python3.11),python3)
+LDG_HOME ?= data
+PORT ?= 3000
+BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-export DAGSTER_DISABLE_TELEMETRY := 1
+# Each home keeps its own run history; dagster.yaml says so.
+export DAGSTER_HOME := $(CURDIR)
+export LDG_HOME
+export LDG_DAGSTER_STORAGE = $(abspath $(LDG_HOME))/dagster
 
-$(VENV)/.ready-run: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet -c constraints.txt -e .
-	touch $@
+.PHONY: run test dev lint bench
 
-$(VENV)/.ready-dev: $(VENV)/.ready-run
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
-	touch $@
+run: LDG_HOME := data/sample
+run: .venv/.ready-run
+	$(BIN)/python -m pipeline.sample $(LDG_HOME)
+	mkdir -p $(LDG_DAGSTER_STORAGE)
+	set -a; . ./$(LDG_HOME)/.env; $(BIN)/python -m assets
 
-.PHONY: lint
-lint: $(VENV)/.ready-dev
+test: lint
+	$(BIN)/python -m pytest
+
+dev: .venv/.ready-run
+	mkdir -p $(LDG_DAGSTER_STORAGE)
+	set -a; if [ -f $(LDG_HOME)/.env ]; then . $(abspath $(LDG_HOME))/.env; fi; \
+	exec $(BIN)/dagster dev --host 127.0.0.1 --port $(PORT)
+
+lint: .venv/.ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/ty check
+
+bench: .venv/.ready-dev
+	$(BIN)/python -m benchmarks
+
+# A stamp is touched last: an installation that was cut short is done again.
+.venv/.ready-run: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -c constraints.txt -e .
+	touch $@
+
+.venv/.ready-dev: .venv/.ready-run
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@

@@ -44,9 +44,9 @@ class Settings:
     social_evolution_terms_accepted: bool = False
     social_evolution_probability: float = 0.8
     social_evolution_relations: tuple[str, ...] = ("CloseFriend",)
-    social_evolution_start: datetime = datetime(2008, 9, 11)
-    social_evolution_split: datetime = datetime(2009, 5, 1)
-    social_evolution_end: datetime = datetime(2009, 7, 1)
+    social_evolution_start: date = date(2008, 9, 11)
+    social_evolution_split: date = date(2009, 5, 1)
+    social_evolution_end: date = date(2009, 7, 1)
     seeds: int = 10
     epochs: int = 5
     variants: tuple[str, ...] = ("dyrep", "ldg_learned_sparse")

@@ -1,0 +1,88 @@
+"""`python -m assets`: materialize everything on this home, headless, and print the paper's tables for it."""
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+
+from dagster import AssetKey, DagsterInstance, JobDefinition
+from rich.console import Console
+
+from assets.definitions import build_definitions
+from assets.partitions import DAYS_A_RUN
+from assets.results import RESULTS
+from assets.rules import datasets
+from model.variants import variants_for
+from pipeline.datasets import DatasetSpec
+from pipeline.settings import Settings
+from pipeline.terminal import print_tables
+
+# A run's own events go to the instance, where the UI shows them; the terminal gets warnings and errors.
+QUIET = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
+
+Step = tuple[Sequence[AssetKey], str | None, dict[str, str]]  # assets, partition, tags of one run
+
+
+def main() -> None:
+    """Run the DAG in its order and say where everything is."""
+    settings, console = Settings.load(), Console(highlight=False)
+    job = build_definitions(settings).resolve_implicit_global_asset_job_def()
+    started = time.monotonic()
+    with DagsterInstance.get() as instance:
+        for step in steps(settings, console):
+            run(step, job, instance, console)
+    print_tables(settings.lake, console)
+    console.print(f"\nDone in {time.monotonic() - started:.0f} s.")
+    console.print(f"  warehouse  {settings.lake.warehouse}")
+    console.print(f"  report     {settings.lake.report}")
+    console.print(f"  UI         make dev LDG_HOME={settings.home}")
+
+
+def steps(settings: Settings, console: Console) -> Iterator[Step]:
+    """The runs that make everything: sources, then each dataset's chain, then the results."""
+    for spec in datasets(settings):
+        if spec.source == "social_evolution" and not settings.social_evolution:
+            console.print(f"{spec.name}: left out, LDG_SOCIAL_EVOLUTION names no source")
+            continue
+        yield from source_steps(spec, settings)
+        yield [AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")], None, {}
+        for variant in variants_for(spec.relations):
+            if variant.name in settings.variants:
+                yield [AssetKey([spec.name, "trained_models"])], variant.key, {}
+    yield [AssetKey(name) for name in RESULTS], None, {}
+
+
+def source_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
+    """The runs that bring a dataset's raw material."""
+    if spec.source == "github":
+        day = settings.github_history
+        while day <= settings.github_end:
+            last = min(day + timedelta(days=DAYS_A_RUN - 1), settings.github_end)
+            yield [AssetKey("gharchive_files"), AssetKey("github_events")], None, day_range(day, last)
+            day = last + timedelta(days=1)
+        yield [AssetKey(["github", "subnetwork"])], None, {}
+    if spec.source == "social_evolution":
+        yield [AssetKey("social_evolution_files")], None, {}
+
+
+def day_range(first: date, last: date) -> dict[str, str]:
+    """Tags that let one run cover the file days from `first` to `last`."""
+    return {
+        "dagster/asset_partition_range_start": first.isoformat(),
+        "dagster/asset_partition_range_end": last.isoformat(),
+    }
+
+
+def run(step: Step, job: JobDefinition, instance: DagsterInstance, console: Console) -> None:
+    """Materialize in this process, and say what and how long."""
+    assets, partition, tags = step
+    started = time.monotonic()
+    job.execute_in_process(
+        asset_selection=assets, partition_key=partition, tags=tags, instance=instance, run_config=QUIET
+    )
+    which = partition or " … ".join(tags.values())
+    names = ", ".join(key.to_user_string() for key in assets)
+    console.print(f"  {time.monotonic() - started:6.1f} s  {names} {which}")
+
+
+if __name__ == "__main__":
+    main()

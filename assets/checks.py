@@ -1,0 +1,73 @@
+"""Checks of what a run left on disk; the judgement is the pipeline's, a pure function of the tables."""
+
+from collections.abc import Sequence
+from datetime import date
+
+import polars as pl
+from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec
+
+from pipeline.gharchive.checks import (
+    account_faults,
+    event_faults,
+    quarantine_faults,
+    quarantined_share,
+    unbalanced_files,
+)
+from pipeline.gharchive.day import account_path
+from pipeline.lake import Lake
+
+LARGEST_QUARANTINED_SHARE = 0.01
+
+ARCHIVE_CHECKS = [
+    AssetCheckSpec(
+        "every_event_accounted_for",
+        asset="github_events",
+        description="For each file, events = kept + ignored + duplicates + quarantined.",
+    ),
+    AssetCheckSpec(
+        "little_quarantined",
+        asset="github_events",
+        description=f"At most {LARGEST_QUARANTINED_SHARE:.0%} of the events could not be read.",
+    ),
+    AssetCheckSpec(
+        "columns_as_promised",
+        asset="github_events",
+        description="What was written has the promised columns, no gaps and no self-interactions.",
+    ),
+    AssetCheckSpec(
+        "no_hour_failed",
+        asset="github_events",
+        description="Every hour is here or known to be missing; materialize again to complete a day.",
+    ),
+]
+
+
+def judge_days(lake: Lake, days: Sequence[date]) -> list[AssetCheckResult]:
+    """The archive's checks over the days of a run, hour by hour so that memory stays that of one."""
+    account = pl.concat(pl.read_parquet(account_path(lake, day)) for day in days)
+    unbalanced = unbalanced_files(account)
+    share = quarantined_share(account)
+    failed = account.filter(pl.col("status") == "failed")["file"].to_list()
+    faults = account_faults(account)
+    for day in days:
+        for part in sorted(lake.github_day(day).glob("*.parquet")):
+            faults += [f"{day} {part.name}: {fault}" for fault in event_faults(pl.read_parquet(part))]
+        for part in sorted((lake.github_quarantine / f"date={day}").glob("*.parquet")):
+            faults += [f"{day} {part.name}: {fault}" for fault in quarantine_faults(pl.read_parquet(part))]
+    warning = AssetCheckSeverity.WARN
+    return [
+        result("every_event_accounted_for", not unbalanced, {"files": unbalanced}),
+        result("little_quarantined", share <= LARGEST_QUARANTINED_SHARE, {"share": share}, warning),
+        result("columns_as_promised", not faults, {"faults": faults}),
+        result("no_hour_failed", not failed, {"files": failed}, warning),
+    ]
+
+
+def result(
+    check: str,
+    passed: bool,
+    found: dict[str, float | list[str]],
+    severity: AssetCheckSeverity = AssetCheckSeverity.ERROR,
+) -> AssetCheckResult:
+    """A verdict with what it rests on."""
+    return AssetCheckResult(passed=passed, check_name=check, metadata=found, severity=severity)

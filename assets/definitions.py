@@ -1,0 +1,36 @@
+"""The code location: every asset, check, schedule and sensor, explicitly."""
+
+from dagster import Definitions, multiprocess_executor
+
+from assets.dataset import dataset_chain
+from assets.github import gharchive_files, github_events, github_subnetwork
+from assets.results import result_assets
+from assets.rules import datasets
+from assets.schedules import JOBS, SCHEDULES, SENSORS
+from assets.social_evolution import social_evolution_files
+from pipeline.settings import Settings
+
+
+def build_definitions(settings: Settings) -> Definitions:
+    """The whole system on the home of `settings`, with a lane for every dataset found there."""
+    specs = datasets(settings)
+    chains = [asset for spec in specs for asset in dataset_chain(spec)]
+    return Definitions(
+        assets=[
+            gharchive_files,
+            github_events,
+            github_subnetwork,
+            social_evolution_files,
+            *chains,
+            *result_assets(specs),
+        ],
+        jobs=JOBS,
+        schedules=SCHEDULES,
+        sensors=SENSORS,
+        resources={"settings": settings},
+        # Steps are heavy; two at a time is what a small machine carries.
+        executor=multiprocess_executor.configured({"max_concurrent": 2}),
+    )
+
+
+defs = build_definitions(Settings.load())

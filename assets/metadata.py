@@ -1,0 +1,24 @@
+"""What an asset shows in the UI of the frame it wrote."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
+
+PREVIEW_ROWS = 10
+
+
+def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN401 - metadata takes any value
+    """Row count, a preview of the first rows, and whatever else `more` tells."""
+    head = frame.head(PREVIEW_ROWS)
+    preview = MetadataValue.table(
+        records=[TableRecord({name: plain(value) for name, value in row.items()}) for row in head.to_dicts()],
+        schema=TableSchema([TableColumn(name, str(dtype)) for name, dtype in head.schema.items()]),
+    )
+    return {"dagster/row_count": frame.height, "preview": preview, **more}
+
+
+def plain(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame
+    """A cell as the UI's tables take it."""
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

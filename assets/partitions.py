@@ -1,0 +1,17 @@
+"""Partition keys: file days of the archive, variants of a dataset's models."""
+
+from dagster import BackfillPolicy, DailyPartitionsDefinition, StaticPartitionsDefinition
+
+from model.variants import variants_for
+from pipeline.datasets import DatasetSpec
+
+FILE_DAYS = DailyPartitionsDefinition(start_date="2011-02-12")
+
+# A run costs seconds of overhead, so one run takes a month of days.
+DAYS_A_RUN = 31
+MONTHLY_RUNS = BackfillPolicy.multi_run(max_partitions_per_run=DAYS_A_RUN)
+
+
+def variant_partitions(spec: DatasetSpec) -> StaticPartitionsDefinition:
+    """One partition a trained model of `spec`: `<variant>-<interaction>`."""
+    return StaticPartitionsDefinition([variant.key for variant in variants_for(spec.relations)])

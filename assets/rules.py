@@ -1,0 +1,61 @@
+"""The settings, as each function of the pipeline takes them."""
+
+from pipeline.datasets import DatasetSpec, build_own, registry
+from pipeline.event_table import EventTable, Split
+from pipeline.gharchive.fetch import FetchSettings
+from pipeline.gharchive.normalize import EventRules
+from pipeline.settings import Settings
+from pipeline.social_evolution.events import SocialEvolutionRules, social_evolution_table
+from pipeline.social_evolution.files import read_social_evolution
+from pipeline.subnetwork import SubnetworkRule, read_subnetwork, subnetwork_table
+
+
+def fetch_settings(settings: Settings) -> FetchSettings:
+    """Where and how hour files are fetched."""
+    return FetchSettings(base=settings.gharchive_url)
+
+
+def event_rules(settings: Settings) -> EventRules:
+    """Which event types are kept, and as what."""
+    return EventRules(
+        communications=frozenset(settings.communications), associations=frozenset(settings.associations)
+    )
+
+
+def subnetwork_rule(settings: Settings) -> SubnetworkRule:
+    """Who belongs to the dense subnetwork."""
+    return SubnetworkRule(
+        min_communications=settings.github_min_communications,
+        min_associations=settings.github_min_associations,
+        start=settings.github_start,
+        end=settings.github_end,
+        core=settings.github_core,
+        max_nodes=settings.github_max_nodes,
+    )
+
+
+def social_evolution_rules(settings: Settings) -> SocialEvolutionRules:
+    """Which Social Evolution rows become events."""
+    return SocialEvolutionRules(
+        min_probability=settings.social_evolution_probability,
+        relations=settings.social_evolution_relations,
+        start=settings.social_evolution_start,
+        test_start=settings.social_evolution_split,
+        end=settings.social_evolution_end,
+    )
+
+
+def datasets(settings: Settings) -> list[DatasetSpec]:
+    """Every dataset of this home."""
+    return registry(settings.lake, social_evolution_rules(settings))
+
+
+def build_table(spec: DatasetSpec, settings: Settings) -> EventTable:
+    """The event table of `spec`, from its source."""
+    lake = settings.lake
+    if spec.source == "github":
+        split = Split(settings.github_split, settings.github_time_zone)
+        return subnetwork_table(lake.github_events, read_subnetwork(lake.github_subnetwork), split)
+    if spec.source == "social_evolution":
+        return social_evolution_table(read_social_evolution(lake), social_evolution_rules(settings))
+    return build_own(spec)
