@@ -201,9 +201,10 @@ WHERE counts.key = exact.u
 REMOVED = "SELECT reason, count(*) FROM counts WHERE reason IS NOT NULL GROUP BY reason"
 
 QUALIFIED = """
-SELECT key, login, communications::BIGINT AS communications, associations::BIGINT AS associations
+SELECT key, coalesce(login, key) AS login,
+       communications::BIGINT AS communications, associations::BIGINT AS associations
 FROM counts
-JOIN (SELECT u, max({'at': created_at, 'login': actor}).login AS login FROM chosen GROUP BY u) ON u = key
+LEFT JOIN (SELECT u, max({'at': created_at, 'login': actor}).login AS login FROM chosen GROUP BY u) ON u = key
 WHERE reason IS NULL
 """
 

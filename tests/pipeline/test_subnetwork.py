@@ -222,6 +222,14 @@ def test_equals_leave_in_reverse_order_of_login():
     assert densest(pairs, {"a", "b", "c"}, 2) == {"a", "b"}
 
 
+def test_without_thresholds_everyone_who_acts_is_a_member(archive):
+    everyone = find_subnetwork(
+        archive, replace(RULE, min_communications=0, min_associations=0, bot_patterns=())
+    )
+    assert everyone.accounts.height == everyone.seen == 10 + len(OUTSIDERS)
+    assert everyone.accounts["login"].is_unique().all()
+
+
 def test_any_window_of_file_days_can_be_taken(archive):
     early = replace(RULE, start=START - timedelta(days=30), end=START + timedelta(days=DAYS - 1))
     assert "early" in find_subnetwork(archive, early).accounts["login"].to_list()
