@@ -123,7 +123,7 @@ def attention_rankings(attention: pl.LazyFrame, nodes: int) -> Iterator[tuple[in
 def variant_agreement(
     trained: TrainedVariant, table: EventTable, graphs: dict[tuple[str, str], np.ndarray]
 ) -> pl.DataFrame:
-    """Rows of the table `attention_auc` for one trained variant."""
+    """Rows of the table `attention_auc` for one trained variant; none if it has no attention (GCN, GAT)."""
     attention, nodes = pl.scan_parquet(trained.path("attention")), table.nodes.height
     rows = [
         (seed, edge_type, relation, snapshot, *ranks.agreement(graph), label, len(graph))
@@ -204,11 +204,7 @@ def attention_auc(lake: Lake, datasets: Sequence[str] | None = None) -> pl.DataF
         table = read_event_table(lake.dataset(dataset))
         graphs = known_graphs(lake, dataset, table)
         parts.append(frequency_agreement(table, dataset, graphs))
-        parts += [
-            variant_agreement(trained, table, graphs)
-            for trained in trained_variants(lake, dataset)
-            if trained.path("attention").exists()
-        ]
+        parts += [variant_agreement(trained, table, graphs) for trained in trained_variants(lake, dataset)]
     return stacked(parts, SCHEMA)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from model.evaluation import METRICS_SCHEMA, metrics, mid_ranks
+from model.evaluation import METRICS_SCHEMA, metrics, mid_ranks, with_history
 from pipeline.event_table import EventTable
 
 # Scores ranked at once: bounds the memory of a batch whatever the number of nodes.
@@ -21,6 +21,9 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "baseline": pl.String,
     "relation": pl.String,
     **METRICS_SCHEMA,
+    "never_seen_events": pl.Int64,
+    "never_seen_mar": pl.Float64,
+    "never_seen_hits_at_10": pl.Float64,
     "fingerprint": pl.String,
 }
 
@@ -159,9 +162,9 @@ def baselines(table: EventTable) -> pl.DataFrame:
     events = table.events.filter(pl.col("split") == "test", pl.col("kind") == "communication")
     if events.is_empty():
         raise ValueError(f"dataset {table.name!r} has no test communication to rank; move its test_start")
+    history = with_history(table.events).select("idx", "pair")
     return pl.concat(
-        ranks(predictor, events, table.nodes.height)
-        .select(metrics())
+        scored(ranks(predictor, events, table.nodes.height).join(history, on="idx"))
         .with_columns(
             dataset=pl.lit(table.name),
             baseline=pl.lit(predictor.name),
@@ -170,4 +173,12 @@ def baselines(table: EventTable) -> pl.DataFrame:
         )
         .select(pl.col(column).cast(dtype) for column, dtype in SCHEMA.items())
         for predictor in predictors(table)
+    )
+
+
+def scored(ranked: pl.DataFrame) -> pl.DataFrame:
+    """Metrics of ranked events in one row, and again of those whose pair was never seen."""
+    strangers = ranked.filter(pl.col("pair") == "never seen").select(metrics())
+    return pl.concat(
+        [ranked.select(metrics()), strangers.select(pl.all().name.prefix("never_seen_"))], how="horizontal"
     )

@@ -44,7 +44,7 @@ def metrics() -> list[pl.Expr]:
     Each event counts once: a metric is first averaged over the event's two directions. HITS@k counts ranks
     0 to k − 1: a tie across the edge of the top k, whose mean rank is k − ½, is no hit.
     """
-    rank_v, rank_u = pl.col("rank_v"), pl.col("rank_u")
+    rank_v, rank_u = pl.col("rank_v").cast(pl.Float64), pl.col("rank_u").cast(pl.Float64)
     return [
         pl.len().cast(pl.Int64).alias("events"),
         ((rank_v + rank_u) / 2).mean().alias("mar"),
@@ -106,7 +106,7 @@ class TrainedVariant:
     fingerprint: str
 
     def path(self, file: str) -> Path:
-        """Where one of the variant's tables is kept; attention and curves may be absent (GCN, + Freq)."""
+        """Where one of the variant's tables is kept."""
         return self.folder / f"{file}.parquet"
 
     def label(self, rows: pl.DataFrame, schema: dict[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
@@ -261,7 +261,6 @@ def training_curves(lake: Lake, datasets: Sequence[str] | None = None) -> pl.Dat
             trained.label(pl.read_parquet(trained.path("curves")), SCHEMAS["training_curves"])
             for dataset in (dataset_names(lake) if datasets is None else datasets)
             for trained in trained_variants(lake, dataset)
-            if trained.path("curves").exists()
         ),
         SCHEMAS["training_curves"],
     )

@@ -102,7 +102,15 @@ RESULT_TABLES = {
         "value": "VARCHAR",
         **METRICS,
     },
-    "baselines": {"dataset": "VARCHAR", "baseline": "VARCHAR", "relation": "VARCHAR", **METRICS},
+    "baselines": {
+        "dataset": "VARCHAR",
+        "baseline": "VARCHAR",
+        "relation": "VARCHAR",
+        **METRICS,
+        "never_seen_events": "BIGINT",
+        "never_seen_mar": "DOUBLE",
+        "never_seen_hits_at_10": "DOUBLE",
+    },
     "attention_auc": {
         **MODEL,
         "edge_type": "INTEGER",

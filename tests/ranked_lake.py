@@ -13,7 +13,7 @@ RELATIONS = ("Follow", "Friend")
 
 
 def store_table(
-    lake: Lake, dataset: str = "toy", *, nodes: int = 9, events: int = 300, seed: int = 0
+    lake: Lake, dataset: str = "toy", *, nodes: int = 16, events: int = 300, seed: int = 0
 ) -> EventTable:
     """Write and read back a table of random events, several at the same moment, some nodes without any."""
     random = np.random.default_rng(seed)

@@ -91,6 +91,24 @@ def test_random_ranks_in_the_middle(table: EventTable) -> None:
     assert set(rows["events"]) == {to_rank(table).height}
 
 
+def test_pairs_never_seen_are_told_apart(table: EventTable) -> None:
+    """A memory of pairs has nothing to say about those: it ranks them behind all it has seen."""
+    events, seen = to_rank(table), set()
+    strangers = []
+    for idx, u, v in table.events.select("idx", "u", "v").iter_rows():
+        if frozenset((u, v)) not in seen and idx in set(events["idx"]):
+            strangers.append(idx)
+        seen.add(frozenset((u, v)))
+    rows = baselines(table)
+    assert set(rows["never_seen_events"]) == {len(strangers)}
+    memory = next(predictor for predictor in predictors(table) if predictor.name == "pairs_seen")
+    ranked = ranks(memory, events, table.nodes.height).filter(pl.col("idx").is_in(strangers))
+    expected = ranked.select((pl.col("rank_u") + pl.col("rank_v")).mean() / 2).item()
+    row = rows.filter(pl.col("baseline") == "pairs_seen").row(0, named=True)
+    assert row["never_seen_mar"] == pytest.approx(expected)
+    assert row["never_seen_mar"] > row["mar"]
+
+
 def test_no_predictor_knows_the_future(tmp_path: Path, table: EventTable) -> None:
     """Ranks of the events up to some moment stay when everything after it is different."""
     half = to_rank(table)[to_rank(table).height // 2]
