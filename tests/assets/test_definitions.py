@@ -47,7 +47,7 @@ def test_archive_days_begin_with_the_archive_and_a_run_takes_many(definitions: D
 
 
 def test_models_are_partitioned_by_variant(definitions: Definitions) -> None:
-    partitions = definitions.resolve_assets_def("social_evolution/trained_models").partitions_def
+    partitions = definitions.resolve_assets_def(["social_evolution", "trained_models"]).partitions_def
     assert partitions is not None
     keys = partitions.get_partition_keys()
     assert {"dyrep-concat", "dyrep-bilinear", "ldg_learned_sparse-bilinear"} <= set(keys)

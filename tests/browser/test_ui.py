@@ -1,0 +1,55 @@
+"""The Dagster UI on the sample world, in a real browser."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from playwright.sync_api import sync_playwright
+
+from tests.whole_system import ROOT, environment
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture
+def webserver(sample_home: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "dagster_webserver", "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment(sample_home), stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(120):
+            assert process.poll() is None
+            try:
+                requests.get(f"{url}/server_info", timeout=1).raise_for_status()
+                break
+            except requests.RequestException:
+                time.sleep(0.5)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def test_every_lane_is_shown_materialized(webserver: str, tmp_path: Path) -> None:
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("no browser: install chromium to run the browser tests")
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+    with sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=browser, args=arguments).new_page()
+        page.goto(f"{webserver}/assets", timeout=60_000)
+        for lane in ("gharchive", "github", "social_evolution", "results"):
+            page.get_by_text(lane, exact=False).first.wait_for(timeout=60_000)
+        page.goto(f"{webserver}/assets/github/event_table", timeout=60_000)
+        page.get_by_text("row_count", exact=False).first.wait_for(timeout=60_000)
+        page.screenshot(path=tmp_path / "event_table.png")
+        assert (tmp_path / "event_table.png").stat().st_size > 10_000

@@ -1,0 +1,108 @@
+"""The sample world from raw files to tables: all that is promised is there, and models reach their marks."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.whole_system import environment, run_module
+
+MODEL = ("dataset", "variant", "interaction", "seed")
+METRICS = ("events", "mar", "hits_at_10", "mrr")
+PROMISED = {
+    "gharchive_files": (
+        *("file", "day", "hour", "status", "bytes", "etag", "events", "kept", "ignored", "duplicates"),
+        *("quarantined", "fetched_at"),
+    ),
+    "github_events": (
+        *("event_id", "type", "kind", "actor", "actor_id", "counterpart", "repo", "created_at", "file"),
+    ),
+    "dataset_events": ("dataset", "idx", "u", "v", "type", "kind", "created_at", "split"),
+    "dataset_nodes": ("dataset", "node", "name"),
+    "dataset_associations": ("dataset", "relation", "snapshot", "u", "v"),
+    "dataset_stats": (
+        *("dataset", "nodes", "initial_associations", "final_associations", "train_communications"),
+        *("train_associations", "test_communications", "test_associations"),
+    ),
+    "link_prediction": (*MODEL, "split", *METRICS),
+    "link_prediction_by_slot": (*MODEL, "split", *METRICS, "slot_start", "slot_end"),
+    "baselines": ("dataset", "baseline", "mar", "hits_at_10", "mrr"),
+    "attention_auc": (*MODEL, "edge_type", "relation", "snapshot", "auc"),
+    "training_curves": (*MODEL, "step", "epoch", "loss_events", "loss_nonevents", "loss_kl", "mar"),
+    "table_2": ("dataset",),
+    "table_3": ("dataset",),
+    "table_4": ("dataset",),
+}
+
+
+@pytest.fixture
+def warehouse(sample_home: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(sample_home / "warehouse.duckdb"), read_only=True)
+
+
+@pytest.mark.parametrize("table", PROMISED)
+def test_a_promised_table_has_its_columns_and_rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> None:
+    found = warehouse.table(table)
+    assert set(PROMISED[table]) <= set(found.columns)
+    assert found.limit(1).fetchall()
+
+
+def test_every_event_of_every_file_is_accounted_for(warehouse: duckdb.DuckDBPyConnection) -> None:
+    wrong = "from gharchive_files where events <> kept + ignored + duplicates + quarantined"
+    assert warehouse.sql(wrong).fetchall() == []
+    statuses = dict(warehouse.sql("select status, count(*) from gharchive_files group by 1").fetchall())
+    assert statuses["missing"] == 1
+    assert statuses["damaged"] > 1
+    (kept,) = warehouse.sql("select sum(kept) from gharchive_files").fetchall()[0]
+    assert warehouse.sql("select count(*) from github_events").fetchall()[0][0] == kept
+
+
+@pytest.mark.parametrize("dataset", ["github", "social_evolution"])
+def test_both_models_beat_random_ranking_by_far(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> None:
+    ((random,),) = warehouse.execute(
+        "select mar from baselines where dataset = ? and baseline = 'random'", [dataset]
+    ).fetchall()
+    mars = warehouse.execute(
+        "select variant, interaction, avg(mar) from link_prediction where dataset = ? and split = 'test' "
+        "group by all",
+        [dataset],
+    ).fetchall()
+    assert len(mars) == 4
+    assert {name: mar for name, how, mar in mars if how == "bilinear" and mar > 0.7 * random} == {}
+
+
+@pytest.mark.parametrize("dataset", ["github", "social_evolution"])
+def test_learned_attention_finds_the_planted_graph(
+    warehouse: duckdb.DuckDBPyConnection, dataset: str
+) -> None:
+    found = dict(
+        warehouse.execute(
+            """
+            select attention, avg(auc) from attention_auc
+            where dataset = ? and relation = 'planted' and variant = 'ldg_learned_sparse'
+              and interaction = 'bilinear' and edge_type is not null
+            group by 1
+            """,
+            [dataset],
+        ).fetchall()
+    )
+    assert found["final"] >= 0.70
+    assert found["initial"] == pytest.approx(0.5, abs=0.06)
+
+
+def test_the_tables_and_where_everything_is_were_printed(sample_home: Path) -> None:
+    printed = (sample_home / "first_run.txt").read_text()
+    for words in ("Table 2", "Table 3", "Table 4", "warehouse.duckdb", "report/index.html", "make dev"):
+        assert words in printed
+    assert (sample_home / "report" / "index.html").stat().st_size > 10_000
+
+
+def test_a_second_run_reuses_what_is_fresh(sample_home: Path) -> None:
+    made = [
+        *sample_home.glob("models/*/*/weights.safetensors"),
+        *sample_home.glob("events/github/*/*.parquet"),
+    ]
+    before = {path: path.stat().st_mtime_ns for path in made}
+    assert len(before) > 8
+    run_module("assets", environment=environment(sample_home))
+    assert {path: path.stat().st_mtime_ns for path in made} == before
