@@ -1,4 +1,4 @@
-"""The whole system as `make run` runs it: modules in processes of their own, with the environment of a home."""
+"""The whole system as `make run` runs it: modules in their own processes, with the environment of a home."""
 
 import os
 import subprocess

@@ -1,11 +1,15 @@
 """Settings come from the environment, with defaults, and say what is wrong."""
 
+from dataclasses import fields
 from datetime import date
 from pathlib import Path
 
 import pytest
+from dotenv import dotenv_values
 
 from pipeline.settings import Settings
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_an_empty_environment_gives_the_papers_settings() -> None:
@@ -59,3 +63,18 @@ def test_a_home_carries_settings_of_its_own(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("LDG_EPOCHS", "1")
     settings = Settings.load()
     assert (settings.home, settings.seeds, settings.epochs) == (Path("home"), 4, 1)
+
+
+def test_the_example_file_lists_every_setting_with_its_default() -> None:
+    example = dotenv_values(ROOT / ".env.example")
+    assert set(example) == {f"LDG_{field.name.upper()}" for field in fields(Settings)}
+    assert Settings.from_environment({name: text or "" for name, text in example.items()}) == Settings()
+
+
+def test_the_readme_names_every_setting() -> None:
+    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## Settings")[1]
+    for field in fields(Settings):
+        name = f"LDG_{field.name.upper()}"
+        # A row may name several settings that share a beginning: `LDG_GITHUB_START` `_END`.
+        ends = [f"`{name}`", *(f"`{name[i:]}`" for i in range(len(name)) if name[i] == "_")]
+        assert any(end in table for end in ends), name
