@@ -255,22 +255,37 @@ def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:
 
 
 def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """The result tables, as far as they belong to a present event table."""
+    """The result tables of present event tables; rows of others are counted in `left_out`."""
     create(warehouse, "left_out", LEFT_OUT)
     present = dataset_stats(lake).select("dataset", present="fingerprint")
     for table, columns in RESULT_TABLES.items():
         create(warehouse, table, columns)
         for kept in result_rows(lake, table):
-            rows = kept.join(present, on="dataset", how="left", maintain_order="left")
-            belongs = (pl.col("present") == pl.col("fingerprint")).fill_null(value=False)
-            insert(warehouse, table, rows.filter(belongs).select(list(columns)))
-            reason = (
-                pl.when(pl.col("present").is_null())
-                .then(pl.lit("the dataset is gone"))
-                .otherwise(pl.lit("made from an earlier event table: materialize it again"))
+            rows = kept.join(present, on="dataset", how="left", maintain_order="left").with_columns(
+                reason=why_left_out(set(columns) - set(kept.columns))
             )
-            ghosts = rows.filter(~belongs).group_by("dataset", reason=reason).len("rows").sort("dataset")
-            insert(warehouse, "left_out", ghosts.with_columns(table_name=pl.lit(table)))
+            shown, ghosts = (
+                rows.filter(pl.col("reason").is_null()),
+                rows.filter(pl.col("reason").is_not_null()),
+            )
+            if shown.height:
+                insert(warehouse, table, shown.select(list(columns)))
+            counts = ghosts.group_by("dataset", "reason", maintain_order=True).len("rows")
+            insert(warehouse, "left_out", counts.with_columns(table_name=pl.lit(table)))
+
+
+def why_left_out(missing: set[str]) -> pl.Expr:
+    """Why a row does not belong in the warehouse, or null; `missing` are columns its file should have."""
+    if missing:
+        return pl.lit(
+            f"made by an earlier version, without {', '.join(sorted(missing))}: materialize it again"
+        )
+    return (
+        pl.when(pl.col("present").is_null())
+        .then(pl.lit("the dataset is gone"))
+        .when(pl.col("present") != pl.col("fingerprint"))
+        .then(pl.lit("made from an earlier event table: materialize it again"))
+    )
 
 
 def add_printed_tables(warehouse: duckdb.DuckDBPyConnection) -> None:

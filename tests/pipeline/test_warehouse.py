@@ -236,6 +236,18 @@ def test_results_of_an_earlier_event_table_are_left_out_and_told(lake: Lake) -> 
     assert reasons == [("made from an earlier event table: materialize it again",)]
 
 
+def test_results_of_an_earlier_version_are_left_out_and_told(lake: Lake) -> None:
+    fill(lake)
+    path = lake.results / "attention_auc.parquet"
+    rows = pl.read_parquet(path)
+    rows.drop("pairs", "picked").write_parquet(path)
+    build_warehouse(lake)
+    assert query(lake, "select count(*) from attention_auc") == [(0,)]
+    reason = "made by an earlier version, without pairs, picked: materialize it again"
+    assert query(lake, "from left_out") == [("attention_auc", "toy", rows.height, reason)]
+    assert query(lake, "select count(*) > 0 from link_prediction") == [(True,)]
+
+
 def test_a_half_replaced_event_table_leaves_the_old_warehouse(lake: Lake) -> None:
     fill(lake)
     before = build_warehouse(lake).read_bytes()
