@@ -153,6 +153,8 @@ def read_dataset_toml(toml: Path) -> OwnData:
         top = Section(toml, "", tomllib.loads(toml.read_text(encoding="utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise OwnDataError(f"{toml} is not TOML: {error}") from None
+    except OSError as error:
+        raise OwnDataError(f"{toml} cannot be read: {error}") from error
     top.only("title", "description", "events", "kinds", "split", "nodes", "associations")
     events, kinds, split = top.section("events"), top.section("kinds"), top.section("split")
     nodes, graphs = top.section("nodes"), top.section("associations")

@@ -104,6 +104,15 @@ def scan(path: Path) -> pl.LazyFrame:
     )
 
 
+def collected(path: Path, rows: pl.LazyFrame) -> pl.DataFrame:
+    """The rows of a query over the file at `path`, which streams through."""
+    try:
+        return rows.collect(engine="streaming")
+    except pl.exceptions.ComputeError as error:
+        said = str(error).splitlines()[0]
+        raise ValueError(f"{path.name} is not well-formed CSV (a quote left open?): {said}") from error
+
+
 def number(column: str) -> pl.Expr:
     """An id, written `12` or `12.0`."""
     return pl.col(column).str.strip_chars().str.strip_suffix(".0").cast(pl.Int64, strict=False)
@@ -139,7 +148,7 @@ def refuse_unreadable(path: Path, fields: list[Field], line: int | None = None) 
         for field in fields
     ]
     found = rows.select("line", problem=pl.coalesce(problems)).filter(pl.col("problem").is_not_null())
-    for bad_line, problem in found.sort("line").head(1).collect().iter_rows():
+    for bad_line, problem in collected(path, found.sort("line").head(1)).iter_rows():
         raise ValueError(f"{path.name} line {bad_line}: {problem}; correct the file and fetch it again")
 
 
@@ -173,7 +182,8 @@ def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[
         .then(pl.lit("not probable enough"))
     )
     keys = ("u", "v", "created_at")
-    groups = (
+    groups = collected(
+        path,
         scan(path)
         .select(
             "line",
@@ -185,8 +195,7 @@ def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[
         )
         .with_columns(reason=reason)
         .group_by("reason", *(pl.when(pl.col("reason").is_null()).then(key).alias(key) for key in keys))
-        .agg(rows=pl.len(), line=pl.col("line").min())
-        .collect(engine="streaming")
+        .agg(rows=pl.len(), line=pl.col("line").min()),
     )
     for line in groups.filter(pl.col("reason") == UNREADABLE)["line"]:
         refuse_unreadable(path, fields, line)
@@ -218,9 +227,8 @@ def read_surveys(path: Path) -> pl.DataFrame:
             Field("relationship", known, f"one of {', '.join(RELATIONS)}", needed=True),
         ],
     )
-    return (
-        scan(path).select(a=number("id_a"), b=number("id_b"), relation=relation, day=day).unique().collect()
-    )
+    answers = scan(path).select(a=number("id_a"), b=number("id_b"), relation=relation, day=day)
+    return collected(path, answers.unique())
 
 
 def association_graphs(
@@ -271,7 +279,7 @@ def association_graphs(
 def subjects(path: Path) -> tuple[list[str], list[list[float]]]:
     """The subjects' ids in order, and one-hot school year and floor; no answer is a category of its own."""
     refuse_unreadable(path, [Field("user_id", number("user_id"), "a number", needed=True)])
-    people = scan(path).select("year_school", "floor", id=number("user_id")).sort("id").collect()
+    people = collected(path, scan(path).select("year_school", "floor", id=number("user_id")).sort("id"))
     hot = [
         (people[column] == category if category is not None else people[column].is_null()).fill_null(
             value=False

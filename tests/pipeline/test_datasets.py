@@ -122,6 +122,12 @@ def test_a_broken_toml_keeps_its_lane_and_stops_no_other(lake):
     assert build_own(spec_of(lake, "office")).nodes.height == 4
 
 
+def test_a_toml_that_is_a_folder_stops_no_other_lane(lake):
+    (lake.own / "odd" / "dataset.toml").mkdir(parents=True)
+    own(lake, "office")
+    assert [spec.problem is None for spec in registry(lake)] == [True, True, False, True]
+
+
 def test_a_corrected_toml_counts_without_a_reload(lake):
     folder = own(lake, "office", toml="title = ")
     spec = spec_of(lake, "office")

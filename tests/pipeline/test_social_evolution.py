@@ -315,6 +315,14 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
         ),
         r"line 7: survey_date is 2008-02-30, not a day",
     ),
+    "a quote left open": (
+        lambda path: folder_of(path, SMS=FILES["SMS"] + '1,2008-12-01 10:00:00,0,2,"0\n' + "1,,,,\n" * 9),
+        r"SMS.csv is not well-formed CSV",
+    ),
+    "a row cut short": (
+        lambda path: folder_of(path, SMS=FILES["SMS"] + "1,2008-12"),
+        r"SMS.csv line 5: time is 2008-12, not a time",
+    ),
     "stranger": (
         lambda path: folder_of(path, Subjects=FILES["Subjects"].replace("10,", "11,")),
         r"'10' has events or associations but is not in the node list",
@@ -362,7 +370,7 @@ def test_malformed_input_gets_a_clear_error_and_leaves_earlier_results(case, tmp
     datasets = {path: hash_ for path, hash_ in before.items() if "datasets" in path.parts}
     assert datasets.items() <= after.items()
     # A file that cannot be unpacked or lacks a column does not even replace the files fetched before.
-    assert before == after or "line" in message or "node list" in message
+    assert before == after or "line" in message or "node list" in message or "well-formed" in message
     assert not [path for path in after if ".incoming" in str(path)]
 
 

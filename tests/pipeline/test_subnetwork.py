@@ -261,6 +261,12 @@ def test_people_match_no_bot_pattern(login):
     assert not any(re.fullmatch(pattern, login) for pattern in BOT_PATTERNS)
 
 
+def test_the_bot_patterns_are_documented_as_they_are():
+    document = (Path(__file__).parents[2] / "docs" / "subnetwork.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"```text\n(.*?)```", document, re.DOTALL)
+    assert tuple(listed.splitlines()) == BOT_PATTERNS
+
+
 def test_without_bot_patterns_nobody_is_a_bot(archive):
     found = find_subnetwork(archive, replace(RULE, bot_patterns=()))
     assert found.removed["bot"] == 0
