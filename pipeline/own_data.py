@@ -269,24 +269,25 @@ def own_table(name: str, folder: Path) -> EventTable:
 def read_columns(said: OwnData, file: Path, section: str, columns: dict[str, str]) -> pl.DataFrame:
     """The wanted columns of `file` under our names: text, except for a time that Parquet holds as one."""
     try:
-        if file.name.lower().endswith(".parquet"):
-            frame = pl.read_parquet(file)
-        else:
-            frame = pl.read_csv(file, infer_schema=False)
+        parquet = file.name.lower().endswith(".parquet")
+        rows = pl.scan_parquet(file) if parquet else pl.scan_csv(file, infer_schema=False)
+        present = rows.collect_schema().names()
+        for key, column in columns.items():
+            if column not in present:
+                raise OwnDataError(
+                    f"{said.toml}: [{section}] {key} is {column!r}, a column that {file.name} does not have; "
+                    f"it has {', '.join(present)}"
+                )
+        frame = rows.select(
+            pl.col(column).alias(key) if key == "time" else pl.col(column).cast(pl.String).alias(key)
+            for key, column in columns.items()
+        ).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise OwnDataError(f"{file} cannot be read ([{section}] file in {said.toml}): {error}") from error
-    for key, column in columns.items():
-        if column not in frame.columns:
-            raise OwnDataError(
-                f"{said.toml}: [{section}] {key} is {column!r}, a column that {file.name} does not have; "
-                f"it has {', '.join(frame.columns)}"
-            )
+        reason = str(error).partition("\n")[0]
+        raise OwnDataError(f"{file} cannot be read ([{section}] file in {said.toml}): {reason}") from error
     if frame.is_empty():
         raise OwnDataError(f"{file} has no rows ([{section}] file in {said.toml})")
-    return frame.select(
-        pl.col(column).alias(key) if key == "time" else pl.col(column).cast(pl.String).alias(key)
-        for key, column in columns.items()
-    )
+    return frame
 
 
 def read_pairs(said: OwnData, pairs: Pairs, section: str) -> pl.DataFrame:

@@ -53,6 +53,11 @@ def fetch_social_evolution(
     A URL is downloaded once, and only when the data's terms are accepted. What was there before stays until
     all five new files are found, unpacked and have their columns.
     """
+    if not source.strip():
+        raise ValueError(
+            "no Social Evolution source is set; it takes a zip, a folder or a URL of a zip. "
+            f"The data can be had at {BY_HAND}"
+        )
     folder = lake.social_evolution_raw
     if source.startswith(("http://", "https://")):
         if not terms_accepted:

@@ -1,5 +1,6 @@
 """The registry, and one's own events through a TOML: the documented examples, every mistake told apart."""
 
+import gzip
 import re
 import shutil
 from datetime import datetime
@@ -277,6 +278,17 @@ def test_a_file_that_is_not_parquet_is_told(lake):
     (folder / "mails.parquet").write_text("from,to", encoding="utf-8")
     with pytest.raises(OwnDataError, match=r"mails.parquet cannot be read \(\[events\] file"):
         build_own(spec_of(lake, "office"))
+
+
+def test_compressed_csv_is_read_too(lake):
+    folder = own(lake, "office", toml=OFFICE.replace("mails.csv", "mails.csv.gz"))
+    (folder / "mails.csv.gz").write_bytes(gzip.compress(MAILS.encode()))
+    assert build_own(spec_of(lake, "office")).events.height == 9
+
+
+def test_rows_without_a_name_are_counted(lake):
+    table = built(lake, mails=MAILS + ",bob,2024-01-09 09:00:00,mail\n")
+    assert table.metadata["dropped"] == {"events: a name is missing": 1, "events: self-loop": 1}
 
 
 def test_times_are_utc_whatever_way_they_are_written(lake):

@@ -429,6 +429,11 @@ def test_a_file_lost_since_the_download_is_downloaded_again(server, lake):
     assert read_social_evolution(lake).source == url
 
 
+def test_without_a_source_it_is_said_what_to_set(lake):
+    with pytest.raises(ValueError, match="no Social Evolution source is set"):
+        fetch_social_evolution("", lake, terms_accepted=True)
+
+
 def test_a_url_without_the_data_says_how_to_get_it_by_hand(server, lake):
     base, _ = server
     with pytest.raises(ConnectionError, match=BY_HAND):
