@@ -1,11 +1,13 @@
 """What training and evaluation left on disk, read back for figures and the report."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
@@ -36,8 +38,8 @@ def showcase_variant(variants: list[str]) -> str:
     return (preferred + learned + variants)[0]
 
 
-def current_variants(lake: Lake, table: EventTable, file: str = "model.json") -> list[str]:
-    """Finished variants trained on this very event table that keep `file`.
+def current_variants(lake: Lake, table: EventTable, records: str) -> list[str]:
+    """Finished variants trained on this very event table that have rows in `<records>.parquet`.
 
     A static graph network has no attention, for instance, and a variant trained on an earlier table may
     speak of other nodes.
@@ -45,9 +47,14 @@ def current_variants(lake: Lake, table: EventTable, file: str = "model.json") ->
     return [
         variant
         for variant in finished_variants(lake, table.name)
-        if (lake.model(table.name, variant) / file).exists()
-        and read_model_facts(lake, table.name, variant).get("fingerprint") == table.metadata["fingerprint"]
+        if read_model_facts(lake, table.name, variant)["fingerprint"] == table.metadata["fingerprint"]
+        and has_rows(lake.model(table.name, variant) / f"{records}.parquet")
     ]
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a Parquet file is there and holds anything."""
+    return path.exists() and pq.read_metadata(path).num_rows > 0
 
 
 def read_result(lake: Lake, result: str, table: EventTable) -> pl.DataFrame | None:

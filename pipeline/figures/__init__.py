@@ -37,9 +37,9 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
         raise FileNotFoundError(
             f"no finished variant of {dataset!r} under {lake.home / 'models' / dataset}: train one first"
         )
-    attentive = current_variants(lake, table, "attention.parquet")
-    embedded = current_variants(lake, table, "embeddings.parquet")
-    trained = current_variants(lake, table, "curves.parquet")
+    attentive = current_variants(lake, table, "attention")
+    embedded = current_variants(lake, table, "embeddings")
+    trained = current_variants(lake, table, "curves")
     folder = lake.home / "figures" / dataset
     drawn = []
     figures = [

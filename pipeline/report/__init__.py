@@ -117,11 +117,11 @@ def trained_list(lake: Lake, table: EventTable, variants: list[str]) -> str:
     rows = []
     for variant in variants:
         facts = read_model_facts(lake, table.name, variant)
-        stale = facts.get("fingerprint") != table.metadata["fingerprint"]
+        stale = facts["fingerprint"] != table.metadata["fingerprint"]
         told = [
-            count(len(facts.get("seeds", [])), "seed"),
-            count(facts["parameters"], "parameter") if isinstance(facts.get("parameters"), int) else "",
-            count(len(facts["stopped"]), "seed") + " stopped early" if facts.get("stopped") else "",
+            count(len(facts["seeds"]), "seed"),
+            count(facts["parameters"], "parameter"),
+            count(len(facts["stopped"]), "seed") + " stopped early" if facts["stopped"] else "",
             "trained on an earlier event table" if stale else "",
         ]
         rows.append(

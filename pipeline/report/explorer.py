@@ -5,12 +5,12 @@ import zlib
 from datetime import datetime
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
+from pipeline.report.layout import layout
 from pipeline.stored import (
     communication_graph,
     communities,
@@ -24,7 +24,6 @@ EDGES_A_VARIANT = 60_000
 PARTNERS = 8
 FEWEST_PARTNERS = 2
 NODES = 65_535
-CENTRE_WEIGHT = 0.02
 
 
 def explorer_data(lake: Lake, tables: list[EventTable]) -> list[dict[str, Any]]:
@@ -32,7 +31,7 @@ def explorer_data(lake: Lake, tables: list[EventTable]) -> list[dict[str, Any]]:
     return [
         dataset_data(lake, table, variants)
         for table in tables
-        if (variants := current_variants(lake, table, "attention.parquet"))
+        if (variants := current_variants(lake, table, "attention"))
     ]
 
 
@@ -56,21 +55,6 @@ def dataset_data(lake: Lake, table: EventTable, variants: list[str]) -> dict[str
         "community": community.tolist(),
         "variants": [variant_data(lake, table, variant) for variant in ordered],
     }
-
-
-def layout(graph: nx.Graph) -> np.ndarray:
-    """A place in the unit disc for each node: a spring layout, held together by a faint tie to the middle."""
-    nodes = graph.number_of_nodes()
-    held = graph.copy()
-    held.add_weighted_edges_from((node, "centre", CENTRE_WEIGHT) for node in range(nodes))
-    spring = nx.spring_layout(held, seed=0, iterations=80 if nodes <= 500 else 40, k=1.6 / np.sqrt(nodes))
-    place = np.array([spring[node] for node in range(nodes)]) - spring["centre"]
-    radius = np.linalg.norm(place, axis=1)
-    # A few far outliers would squeeze everyone else together: beyond the 95th percentile they move in.
-    limit = np.quantile(radius, 0.95) or 1.0
-    shrunk = np.where(radius > limit, limit * (1 + 0.12 * np.log(np.maximum(radius / limit, 1))), radius)
-    place = place * (shrunk / np.maximum(radius, 1e-9))[:, None]
-    return place / max(float(np.linalg.norm(place, axis=1).max()), 1e-9)
 
 
 def variant_data(lake: Lake, table: EventTable, variant: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 import base64
 import json
-import re
 import zlib
 from html.parser import HTMLParser
 
@@ -15,11 +14,11 @@ from pipeline.report import embedded_json, write_report
 from pipeline.report.explorer import (
     EDGES_A_VARIANT,
     FEWEST_PARTNERS,
-    layout,
     moment_label,
     strongest_pairs,
     variant_data,
 )
+from pipeline.report.layout import layout
 from pipeline.stored import communication_graph, read_model_facts
 from pipeline.warehouse import build_warehouse
 from tests.stored_results import store_results
@@ -82,7 +81,7 @@ def test_markup_in_names_and_titles_adds_no_element(text):
 
 
 def test_hostile_text_survives_as_data(text):
-    data = json.loads(re.search(r'id="explorer-data">(.*?)</script>', text, re.DOTALL)[1])
+    data = json.loads(text.partition('id="explorer-data">')[2].partition("</script>")[0])
     assert data[1]["names"][0] == HOSTILE
     assert data[1]["title"] == HOSTILE
 

@@ -1,0 +1,60 @@
+"""Where the explorer draws each node: a force-directed layout, computed once so that the page only draws."""
+
+import networkx as nx
+import numpy as np
+
+ITERATIONS, ITERATIONS_OF_MANY, MANY = 120, 50, 500
+GRAVITY = 0.6
+BLOCK = 1_000
+
+
+def layout(graph: nx.Graph) -> np.ndarray:
+    """A place in the unit disc for each node 0…N−1, the same for the same graph: (N, 2).
+
+    Fruchterman and Reingold's forces: all nodes repel one another, tied ones attract, and a pull to the
+    middle keeps those without ties from drifting off.
+    """
+    nodes = graph.number_of_nodes()
+    ties = np.array(list(graph.edges()), dtype=np.int64).reshape(-1, 2)  # (E, 2)
+    weight = np.array([weight for _, _, weight in graph.edges(data="weight", default=1.0)])  # (E,)
+    weight = weight / max(weight.mean(), 1e-9) if weight.size else weight
+    near = 1 / np.sqrt(nodes)  # the distance at which a tie neither pulls nor pushes
+    place = np.random.default_rng(0).uniform(-1, 1, (nodes, 2))  # (N, 2)
+    iterations = ITERATIONS if nodes <= MANY else ITERATIONS_OF_MANY
+    for step in range(iterations):
+        force = repulsion(place, near) - GRAVITY * place
+        if ties.size:
+            along = place[ties[:, 1]] - place[ties[:, 0]]  # (E, 2)
+            pull = along * (weight * np.linalg.norm(along, axis=1) / near)[:, None]  # (E, 2)
+            for axis in range(2):
+                force[:, axis] += np.bincount(ties[:, 0], pull[:, axis], nodes)
+                force[:, axis] -= np.bincount(ties[:, 1], pull[:, axis], nodes)
+        length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)  # (N, 1)
+        heat = 0.2 * (1 - step / iterations)
+        place = place + force / length * np.minimum(length, heat)
+    return in_disc(place)
+
+
+def repulsion(place: np.ndarray, near: float) -> np.ndarray:
+    """What pushes each node away from all others, near²/distance each, a block of rows at a time: (N, 2)."""
+    place = place.astype(np.float32)  # the N² part: half the memory, twice the speed, and no eye sees it
+    force = np.empty_like(place)
+    square = (place**2).sum(axis=1)  # (N,)
+    for start in range(0, len(place), BLOCK):
+        rows = place[start : start + BLOCK]  # (B, 2)
+        distance = (
+            square[start : start + BLOCK, None] + square[None, :] - 2 * rows @ place.T
+        )  # (B, N), squared
+        push = np.float32(near**2) / np.maximum(distance, np.float32(1e-6))
+        force[start : start + BLOCK] = rows * push.sum(axis=1, keepdims=True) - push @ place
+    return force.astype(np.float64)
+
+
+def in_disc(place: np.ndarray) -> np.ndarray:
+    """Places centred and scaled into the unit disc; the farthest few move in lest they squeeze all others."""
+    place = place - place.mean(axis=0)
+    radius = np.linalg.norm(place, axis=1)  # (N,)
+    limit = max(float(np.quantile(radius, 0.95)), 1e-9)
+    closer = np.where(radius > limit, limit * (1 + 0.12 * np.log(np.maximum(radius / limit, 1))), radius)
+    place = place * (closer / np.maximum(radius, 1e-9))[:, None]
+    return place / max(float(closer.max()), 1e-9)
