@@ -7,7 +7,7 @@ the answer, so the rows of all edge types are kept, and one of their sum (`edge_
 nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -197,10 +197,10 @@ def frequency_agreement(
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def attention_auc(lake: Lake, datasets: Sequence[str] | None = None) -> pl.DataFrame:
+def attention_auc(lake: Lake) -> pl.DataFrame:
     """The table `attention_auc` of all trained variants, with the no-learn frequencies beside them."""
     parts = []
-    for dataset in dataset_names(lake) if datasets is None else datasets:
+    for dataset in dataset_names(lake):
         table = read_event_table(lake.dataset(dataset))
         graphs = known_graphs(lake, dataset, table)
         parts.append(frequency_agreement(table, dataset, graphs))

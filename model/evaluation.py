@@ -1,7 +1,7 @@
 """How well who-interacts-next was ranked: the ranking rule, its metrics and their result tables."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -58,10 +58,9 @@ def metrics() -> list[pl.Expr]:
     ]
 
 
-METRICS = ("events", "mar", "hits_at_10", "mrr", "hits_at_1", "hits_at_3")
-MODEL = ("dataset", "variant", "interaction", "seed")
+METRICS = ("mar", "hits_at_10", "mrr", "hits_at_1", "hits_at_3")
 MODEL_SCHEMA = {"dataset": pl.String, "variant": pl.String, "interaction": pl.String, "seed": pl.Int64}
-METRICS_SCHEMA = {"events": pl.Int64, **dict.fromkeys(METRICS[1:], pl.Float64)}
+METRICS_SCHEMA = {"events": pl.Int64, **dict.fromkeys(METRICS, pl.Float64)}
 TIME = pl.Datetime("us")
 SCHEMAS: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
     "link_prediction": {**MODEL_SCHEMA, "split": pl.String, **METRICS_SCHEMA, "fingerprint": pl.String},
@@ -232,12 +231,12 @@ def by_group(ranked: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def link_prediction(lake: Lake, datasets: Sequence[str] | None = None) -> dict[str, pl.DataFrame]:
+def link_prediction(lake: Lake) -> dict[str, pl.DataFrame]:
     """The tables `link_prediction`, `…_by_slot` and `…_by_group` of all trained variants, by name."""
     parts: dict[str, list[pl.DataFrame]] = {
         name: [] for name in ("link_prediction", "link_prediction_by_slot", "link_prediction_by_group")
     }
-    for dataset in dataset_names(lake) if datasets is None else datasets:
+    for dataset in dataset_names(lake):
         table = read_event_table(lake.dataset(dataset))
         for trained in trained_variants(lake, dataset):
             ranked = ranked_events(trained, table)
@@ -254,12 +253,12 @@ def link_prediction(lake: Lake, datasets: Sequence[str] | None = None) -> dict[s
     return {name: stacked(frames, SCHEMAS[name]) for name, frames in parts.items()}
 
 
-def training_curves(lake: Lake, datasets: Sequence[str] | None = None) -> pl.DataFrame:
+def training_curves(lake: Lake) -> pl.DataFrame:
     """The table `training_curves` of all trained variants."""
     return stacked(
         (
             trained.label(pl.read_parquet(trained.path("curves")), SCHEMAS["training_curves"])
-            for dataset in (dataset_names(lake) if datasets is None else datasets)
+            for dataset in dataset_names(lake)
             for trained in trained_variants(lake, dataset)
         ),
         SCHEMAS["training_curves"],

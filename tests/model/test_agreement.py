@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from model.agreement import attention_auc, known_graphs, ranking, with_pick, write_attention_auc
-from pipeline.event_table import EventTable
+from pipeline.event_table import EventTable, read_event_table, write_event_table
 from pipeline.lake import Lake, write_parquet
+from pipeline.social_evolution.events import SocialEvolutionRules, social_evolution_table
+from pipeline.social_evolution.files import fetch_social_evolution
 from tests.ranked_lake import store_table, store_variant
 
 
@@ -151,3 +153,24 @@ def test_a_variant_without_attention_has_no_rows(lake: Lake, table: EventTable) 
     pl.read_parquet(path).clear().write_parquet(path)
     assert "gcn" not in set(attention_auc(lake)["variant"])
     assert write_attention_auc(lake) == {"attention_auc": attention_auc(lake).height}
+
+
+def test_agreement_on_social_evolution_is_that_of_scikit_learn(real_data: Path, lake: Lake) -> None:
+    source = str(real_data / "social_evolution" / "SocialEvolution.zip")
+    files = fetch_social_evolution(source, lake, terms_accepted=True)
+    write_event_table(social_evolution_table(files, SocialEvolutionRules()), lake.dataset("social_evolution"))
+    table = read_event_table(lake.dataset("social_evolution"))
+    nodes = table.nodes.height
+    counts = np.zeros((nodes, nodes))
+    for u, v in table.events.filter(pl.col("split") != "test").select("u", "v").iter_rows():
+        counts[u, v] += 1
+        counts[v, u] += 1
+    rows = attention_auc(lake).filter(pl.col("variant") == "frequency")
+    assert rows.height == 5 * 2
+    for row in rows.rows(named=True):
+        edges = table.associations.filter(
+            pl.col("relation") == row["relation"], pl.col("snapshot") == row["snapshot"]
+        )
+        truth, scores = off_diagonal(adjacency(edges, nodes)), off_diagonal(counts)
+        assert row["auc"] == pytest.approx(roc_auc_score(truth, scores), abs=1e-12)
+        assert row["average_precision"] == pytest.approx(average_precision_score(truth, scores), abs=1e-12)

@@ -22,7 +22,10 @@ from model.agreement import write_attention_auc
 from model.baselines import baselines
 from model.evaluation import write_link_prediction, write_training_curves
 from pipeline import published
+from pipeline.event_table import write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.social_evolution.events import SocialEvolutionRules, social_evolution_table
+from pipeline.social_evolution.files import fetch_social_evolution
 from pipeline.terminal import print_tables
 from pipeline.warehouse import RESULT_TABLES, build_warehouse, dataset_stats, write_dataset_stats
 from tests.ranked_lake import store_table, store_variant
@@ -458,6 +461,15 @@ def test_statistics_of_the_lake_are_those_of_its_event_tables(lake: Lake) -> Non
     assert {name: stats[name] for name in table.metadata["stats"]} == table.metadata["stats"]
     assert stats["fingerprint"] == table.metadata["fingerprint"]
     assert stats["test_start"] == datetime.fromisoformat(table.metadata["split"]["test_start"])
+
+
+def test_social_evolution_is_recognized_as_the_papers(real_data: Path, lake: Lake) -> None:
+    source = str(real_data / "social_evolution" / "SocialEvolution.zip")
+    files = fetch_social_evolution(source, lake, terms_accepted=True)
+    write_event_table(social_evolution_table(files, SocialEvolutionRules()), lake.dataset("people"))
+    build_warehouse(lake)
+    differing = query(lake, "select statistic, value, published from table_2 where agrees is not true")
+    assert differing == [("# nodes", 84, 83)]
 
 
 def test_the_terminal_shows_the_papers_tables_and_the_baselines(lake: Lake) -> None:
