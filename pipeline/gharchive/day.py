@@ -132,10 +132,10 @@ def read_day(
     _write_if_changed(account, account_path(lake, day))
     if not keep_raw:
         for hour in hours:
-            file = load_knowledge(lake, day, hour)
-            if file is not None and has_reading(lake, file):
+            raw, file = raw_path(lake, day, hour), load_knowledge(lake, day, hour)
+            if file is not None and raw.exists() and has_reading(lake, file):
                 store_knowledge(lake, file)
-                raw_path(lake, day, hour).unlink(missing_ok=True)
+                raw.unlink()
     statuses = Counter(account["status"])
     return DayAccount(
         day=day,

@@ -295,7 +295,8 @@ class _Part:
 
     def append(self, response: requests.Response, deadline: float) -> None:
         with self.bytes.open("ab") as file:
-            for chunk in response.raw.stream(CHUNK_BYTES, decode_content=False):
+            # What has arrived is taken as it arrives, so that a broken connection loses none of it.
+            while chunk := response.raw.read1(CHUNK_BYTES, decode_content=False):
                 file.write(chunk)
                 if time.monotonic() > deadline:
                     raise _TryAgainError("the download takes too long")

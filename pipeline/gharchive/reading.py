@@ -105,7 +105,9 @@ def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     values = json.loads(note.read_text(encoding="utf-8"))
     if values["signature"] != signature(file, rules, limits):
         return None
-    return Reading(folder, Counts(**values["counts"]), tuple(values["damage"]), values["damaged"])
+    reading = Reading(folder, Counts(**values["counts"]), tuple(values["damage"]), values["damaged"])
+    whole = all(path.exists() for path in (reading.events, reading.quarantine, reading.keys))
+    return reading if whole else None
 
 
 def has_reading(lake: Lake, file: HourFile) -> bool:

@@ -19,7 +19,7 @@ SHAPES = ["2011-early", "2011-mid", "2011-late", "2012-slash-date", "2013", "202
 
 
 def expected(event):
-    """`ignored`, `quarantined`, or who meets whom where and when: the table of the archive's facts, line by line."""
+    """`ignored`, `quarantined`, or who meets whom where and when: the archive's table of shapes, plainly."""
     kind = event["type"].removesuffix("Event")
     if kind not in [*BY_OWNER, "Follow", "Member"]:
         return "ignored"
