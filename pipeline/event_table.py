@@ -269,9 +269,9 @@ def check_event_table(table: EventTable) -> list[str]:
         wrong.append(f"{loops} events are self-loops")
     if not events["created_at"].is_sorted():
         wrong.append("event times are not sorted")
-    if events["idx"].to_list() != list(range(events.height)):
+    if not events["idx"].equals(pl.int_range(events.height, eager=True)):
         wrong.append("event idx is not 0, 1, 2, …")
-    if nodes["node"].to_list() != list(range(nodes.height)):
+    if not nodes["node"].equals(pl.int_range(nodes.height, dtype=pl.Int32, eager=True)):
         wrong.append("node ids are not dense")
     if nodes["name"].n_unique() != nodes.height or nodes["name"].null_count():
         wrong.append("node names are missing or repeated")
