@@ -36,13 +36,12 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 class Ranking:
     """Scores of all ordered pairs of different nodes, grouped by value from the highest down.
 
-    Only some pairs are listed: `pairs` (P,) as u·N + v, sorted, and the `group` (P,) of each; all others
-    score zero and are in `zero_group`. `sizes` (G,) counts the pairs of each group.
+    `pairs` (P,) are those with a score, as u·N + v, sorted, then one that stands for all others, which score
+    zero; `group` (P,) is the group of each, `sizes` (G,) how many pairs each group has.
     """
 
     pairs: np.ndarray
     group: np.ndarray
-    zero_group: int
     sizes: np.ndarray
 
     def agreement(self, graph: np.ndarray) -> tuple[float, float]:
@@ -50,14 +49,13 @@ class Ranking:
 
         Ties count as in scikit-learn: half in the AUC, together in the average precision.
         """
-        at = np.minimum(np.searchsorted(self.pairs, graph), max(len(self.pairs) - 1, 0))
-        listed = self.pairs[at] == graph if len(self.pairs) else np.zeros(len(graph), bool)
-        groups = np.where(listed, self.group[at] if len(self.pairs) else 0, self.zero_group)
+        at = np.searchsorted(self.pairs, graph)
+        groups = np.where(self.pairs[at] == graph, self.group[at], self.group[-1])
         positive = np.bincount(groups, minlength=len(self.sizes))  # (G,)
         negative = self.sizes - positive
         above = np.cumsum(positive)  # positives at or above each group
         auc = (negative * (above - positive / 2)).sum() / (len(graph) * negative.sum())
-        # The zero group may be empty, and first.
+        # The group of score zero may be empty, and first.
         precision = above / np.maximum(np.cumsum(self.sizes), 1)
         return float(auc), float((positive * precision).sum() / len(graph))
 
@@ -65,13 +63,10 @@ class Ranking:
 def ranking(pairs: np.ndarray, scores: np.ndarray, nodes: int) -> Ranking:
     """Group distinct pairs (u·N + v, u ≠ v) by their scores; pairs that are not given score zero."""
     order = np.argsort(pairs)
-    pairs, scores = pairs[order], scores[order]
-    values, group, sizes = np.unique(np.append(scores, 0.0), return_inverse=True, return_counts=True)
-    zero = group[-1]
-    # The appended zero stands for all pairs that are not given.
-    sizes[zero] += nodes * (nodes - 1) - len(pairs) - 1
-    last = len(values) - 1
-    return Ranking(pairs, last - group[:-1], int(last - zero), sizes[::-1])
+    scores = np.append(scores[order], 0.0)  # (P,)
+    _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
+    sizes[group[-1]] += nodes * (nodes - 1) - len(scores)
+    return Ranking(np.append(pairs[order], nodes * nodes), group, sizes)
 
 
 def known_graphs(lake: Lake, dataset: str, table: EventTable) -> dict[tuple[str, str], np.ndarray]:
