@@ -488,12 +488,13 @@ def test_the_terminal_shows_an_empty_warehouse_without_complaint(lake: Lake) -> 
     print_tables(lake, Console(file=io.StringIO()))
 
 
-def test_the_queries_of_the_documentation_run(lake: Lake) -> None:
+@pytest.mark.parametrize("document", ["README.md", "docs/results-tables.md"])
+def test_the_queries_of_the_documentation_run(lake: Lake, document: str) -> None:
     fill(lake)
     store_archive(lake, "2013-01-01")
     build_warehouse(lake)
-    text = (ROOT / "docs" / "results-tables.md").read_text(encoding="utf-8")
-    queries = re.findall(r"```sql\n(.*?)```", text, flags=re.DOTALL)
+    blocks = re.findall(r"```sql\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL)
+    queries = [sql for block in blocks for sql in block.split(";") if sql.strip()]
     assert len(queries) >= 3
     for sql in queries:
         assert query(lake, sql), sql
