@@ -5,7 +5,7 @@ own neighbours are marked absent and change no value. Sums over slots run in slo
 not depend on how wide the rows of the seeds beside it are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -30,6 +30,9 @@ class AttentionRows:
     count: np.ndarray  # (S, N) int64: slots in use
     values: Tensor  # (S, N, C, r): S_ui
     bias: Tensor  # (S, N, C, r): 0 for a neighbour by this edge type, ABSENT otherwise
+    found: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict
+    )  # slots looked up
 
     @classmethod
     def from_dense(cls, dense: Tensor) -> Self:
@@ -56,23 +59,35 @@ class AttentionRows:
 
     def neighbours(self, u: int, v: int) -> tuple[np.ndarray, int]:
         """The neighbours of u and of v: (S, 2, K) with NOBODY as padding, and K ≥ 1."""
-        width = max(int(self.count[:, (u, v)].max()), 1)
+        width = max(int(self.count[:, u].max()), int(self.count[:, v].max()), 1)
         return self.order[:, (u, v), :width], width
+
+    def slot(self, node: int, other: int) -> tuple[np.ndarray, np.ndarray]:
+        """Where `other` is in the row of `node` (0 where it is not), and whether it is there: both (S)."""
+        if (node, other) not in self.found:
+            same = self.order[:, node] == other  # (S, C)
+            self.found[node, other] = same.argmax(1), same.any(1)
+        return self.found[node, other]
 
     def join(self, u: int, v: int) -> None:
         """Give v a slot in u's row and u one in v's, in every seed that has none."""
         for node, other in ((u, v), (v, u)):
+            slot, found = self.slot(node, other)
+            if found.all():
+                continue
             if int(self.count[:, node].max()) == self.order.shape[2]:
                 self.widen()
-            slot, found = self.slot(node, other)
-            self.order[np.arange(len(slot)), node, slot] = other
-            self.count[:, node] += ~found
+            seeds = np.nonzero(~found)[0]
+            self.order[seeds, node, self.count[seeds, node]] = other
+            self.count[seeds, node] += 1
+            del self.found[node, other]
 
-    def slot(self, node: int, other: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where `other` is in the row of `node` (else the first free slot), and whether it is there: both (S)."""
-        same = self.order[:, node] == other  # (S, C)
-        found = same.any(1)
-        return np.where(found, same.argmax(1), self.count[:, node]), found
+    def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Copies of two nodes' values and bias, (S, 2, C, r) each; `rows` (S·2) counts over seeds and nodes."""
+        seeds, nodes, slots, edge_types = self.values.shape
+        shape = seeds, 2, slots, edge_types
+        values = self.values.view(seeds * nodes, -1).index_select(0, rows).view(shape)
+        return values, self.bias.view(seeds * nodes, -1).index_select(0, rows).view(shape)
 
     def widen(self) -> None:
         """Double the slots; new ones are empty."""
@@ -93,20 +108,28 @@ class Aggregate:
     strongest_projected: Tensor  # (S, 2, r, d): W_h z of that slot's node
 
 
+def neighbour_products(values: Tensor, bias: Tensor, projected: Tensor) -> tuple[Tensor, Tensor]:
+    """softmax(S) (S, 2, K, r), and its product with W_h z (S, 2, K, r, d), ABSENT where there is no neighbour."""
+    exponent = (values + bias).exp_()  # S stays near [0, 1], so no shift is needed before exp
+    weights = exponent / slot_sum(exponent).clamp_min(SMALLEST_TOTAL)
+    return weights, torch.addcmul(bias.unsqueeze(4), weights.unsqueeze(4), projected.unsqueeze(3))
+
+
+def aggregate_features(values: Tensor, bias: Tensor, projected: Tensor) -> Tensor:
+    """The features of `aggregate` alone (S, 2, r·d), where no gradient is wanted."""
+    _, product = neighbour_products(values, bias, projected)
+    return product.amax(2).sigmoid_().flatten(2)
+
+
 def aggregate(values: Tensor, bias: Tensor, projected: Tensor) -> Aggregate:
     """Element-wise max over neighbours of sigmoid(softmax(S)·W_h z); no neighbours give zeros.
 
     `values`, `bias` (S, 2, K, r): rows of the two nodes; `projected` (S, 2, K, d): W_h z of the nodes in their slots.
     The sigmoid is monotonic, so it is taken of the maximum.
     """
-    seeds, two, slots, edge_types = values.shape
-    exponent = (values + bias).exp_()  # S stays near [0, 1], so no shift is needed before exp
-    weights = exponent / slot_sum(exponent).clamp_min(SMALLEST_TOTAL)
-    product = torch.addcmul(
-        bias.unsqueeze(4), weights.unsqueeze(4), projected.unsqueeze(3)
-    )  # (S, 2, K, r, d)
+    weights, product = neighbour_products(values, bias, projected)
     largest, strongest = product.max(2)  # (S, 2, r, d)
-    features = largest.sigmoid_().view(seeds, two, -1)
+    features = largest.sigmoid_().flatten(2)
     return Aggregate(features, weights, strongest, projected.gather(2, strongest))
 
 

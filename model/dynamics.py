@@ -19,6 +19,7 @@ from model.attention import (
     AttentionRows,
     aggregate,
     aggregate_backward,
+    aggregate_features,
     association_attention,
     dyrep_rows,
     learned_rows,
@@ -26,7 +27,7 @@ from model.attention import (
     random_attention,
 )
 from model.encoder import Encoder, Rows, Trace, elu_gradient, folded_weights, network
-from model.intensity import compatibility_of_pairs, intensity, symmetric_compatibility
+from model.intensity import intensity, symmetric_compatibility
 from model.stream import ASSOCIATION, Stream
 from model.variants import Variant
 
@@ -97,6 +98,7 @@ class Step:
     """One event as the loop wants it."""
 
     uv: Tensor  # (2)
+    rows: Tensor  # (S·2): rows u and v of each seed, counted over seeds and nodes
     width: int  # slots of the wider of the two rows before the event
     neighbours: Tensor  # (S·2·K) rows of W_h Z seen as (S·N, d)
     slots: Tensor | None = None  # (S, 2, 1): where the pair's entries are, when the attention may change
@@ -133,16 +135,20 @@ def plan_batch(stream: Stream, variant: Variant, state: State, stop: int) -> Bat
     waiting = np.empty((events, 2))
     current = np.arange(nodes)
     steps = []
+    seeds = len(state.z)
+    ends_of = torch.from_numpy(np.stack([u, v], axis=1))  # (B, 2)
+    rows_of = (torch.arange(seeds)[:, None] * nodes + ends_of[:, None]).view(events, -1)  # (B, S·2)
+    places = list(zip(ends_of.unbind(), rows_of.unbind(), strict=True))
     for b in range(events):
-        ends = (u[b], v[b])
+        i, j, now = int(u[b]), int(v[b]), stream.seconds[start + b]
         versions[b], clocks[b] = current, state.clock
-        waiting[b] = stream.seconds[start + b] - state.clock[list(ends)]
+        waiting[b] = now - state.clock[i], now - state.clock[j]
         if variant.is_recurrent:
-            steps.append(plan_step(variant, state.attention, int(u[b]), int(v[b]), int(k[b]), state.z.dtype))
-            current[list(ends)] = nodes + 2 * b, nodes + 2 * b + 1
+            steps.append(plan_step(variant, state.attention, i, j, int(k[b]), state.z.dtype, *places[b]))
+            current[i], current[j] = nodes + 2 * b, nodes + 2 * b + 1
         elif k[b] == ASSOCIATION:
-            state.attention.join(int(u[b]), int(v[b]))
-        state.clock[list(ends)] = stream.seconds[start + b]
+            state.attention.join(i, j)
+        state.clock[i] = state.clock[j] = now
     heard = np.searchsorted(stream.seconds, clocks, side="right")
     state.position = stop
     return Batch(
@@ -165,34 +171,45 @@ def waiting_features(seconds: np.ndarray) -> Tensor:
     return torch.from_numpy(np.stack([days, hours, minutes, rest], axis=-1) / WAITING_SCALES)
 
 
-def plan_step(variant: Variant, attention: AttentionRows, u: int, v: int, k: int, dtype: torch.dtype) -> Step:
+def plan_step(
+    variant: Variant,
+    attention: AttentionRows,
+    u: int,
+    v: int,
+    k: int,
+    dtype: torch.dtype,
+    uv: Tensor,
+    rows: Tensor,
+) -> Step:
     """One event's neighbours before it, and where its pair's attention is kept after it."""
     neighbours, width = attention.neighbours(u, v)
     seeds, nodes = attention.count.shape
-    rows = np.maximum(neighbours, 0) + (np.arange(seeds) * nodes)[:, None, None]
-    step = Step(torch.tensor((u, v)), width, torch.from_numpy(rows.reshape(-1)))
+    places = np.maximum(neighbours, 0) + (np.arange(seeds) * nodes)[:, None, None]
+    step = Step(uv, rows, width, torch.from_numpy(places.reshape(-1)))
     if variant.attention == "random":
         return step
-    _, associated = attention.slot(u, v)
-    degrees = attention.count[:, (u, v)]  # (S, 2)
-    applies = associated | (k == ASSOCIATION)
+    applies = np.ones(seeds, dtype=bool)
+    before = attention.count[:, (u, v)]  # (S, 2)
     if variant.attention == "learned" or k == ASSOCIATION:
         attention.join(u, v)
-    elif not applies.any():
-        return step
+    else:
+        _, applies = attention.slot(u, v)
+        if not applies.any():
+            return step
     slots = np.stack([attention.slot(u, v)[0], attention.slot(v, u)[0]], axis=1)
     step.slots = torch.from_numpy(slots)[:, :, None]
     step.width_after = max(width, int(slots.max()) + 1)
-    if slots.max() >= attention.order.shape[2]:
-        attention.widen()  # a seed whose pair is not associated points at its first free slot
     if variant.attention == "association":
-        after = attention.count[:, (u, v)]
-        share = 1 / np.maximum(after, 1) * (after > 0)
-        before = 1 / np.maximum(degrees, 1) * (degrees > 0)
+        share = share_of(attention.count[:, (u, v)])
         step.share = torch.from_numpy(share).to(dtype)
-        step.loss = torch.from_numpy((before - share) * (k == ASSOCIATION)).to(dtype)
+        step.loss = torch.from_numpy((share_of(before) - share) * (k == ASSOCIATION)).to(dtype)
         step.applies = torch.from_numpy(applies)
     return step
+
+
+def share_of(degrees: np.ndarray) -> np.ndarray:
+    """1/deg, and 0 for nodes without associates."""
+    return np.where(degrees > 0, 1 / np.maximum(degrees, 1), 0.0)
 
 
 class EventLoop:
@@ -239,6 +256,9 @@ class EventLoop:
         rows = self.state.attention
         seeds, nodes, d = z.shape
         self.z = z = z.clone()
+        self.kinds = self.batch.kinds.tolist()
+        self.symmetric = symmetric_compatibility(self.named["intensity.compatibility"].detach()).unbind(1)
+        self.rates = self.named["intensity.rate"].detach().unbind(1)
         self.projected = projected = torch.bmm(z, neighbour)  # W_h Z, two rows refreshed an event
         flat = projected.view(seeds * nodes, d)
         waiting = self.batch.waiting.unsqueeze(1).expand(-1, seeds, -1, -1).unbind(0)  # B × (S, 2, 4)
@@ -253,26 +273,29 @@ class EventLoop:
         for b, step in enumerate(self.batch.steps):
             uv = step.uv
             own = z.index_select(1, uv)  # (S, 2, d)
-            felt = aggregate(
-                rows.values[:, :, : step.width].index_select(1, uv),
-                rows.bias[:, :, : step.width].index_select(1, uv),
-                flat.index_select(0, step.neighbours).view(seeds, 2, step.width, d),
-            )
-            inputs = torch.cat([felt.features.flip(1), own, waiting[b]], dim=2)
+            values, bias = rows.take(step.rows)  # (S, 2, C, r)
+            gathered = flat.index_select(0, step.neighbours).view(seeds, 2, step.width, d)
+            narrow = values[:, :, : step.width], bias[:, :, : step.width], gathered
+            if self.differentiable:
+                felt = aggregate(*narrow)
+                self.aggregates.append(felt)
+                features = felt.features
+            else:
+                features = aggregate_features(*narrow)
+            inputs = torch.cat([features.flip(1), own, waiting[b]], dim=2)
             new = torch.bmm(inputs, update).sigmoid_()  # eq. 2
             if self.learned:
                 trace = self.encoder.forward(b, uv, self.h)  # sees Z before the event
-                self.attend(b, step, trace)
+                self.attend(b, step, trace, values, bias)
                 logits.append(trace.logits)
             elif step.slots is not None:
-                self.apply_dyrep_rule(b, step, own)
+                self.apply_dyrep_rule(b, step, own, values, bias)
             z.index_copy_(1, uv, new)
             projected.index_copy_(1, uv, torch.bmm(new, neighbour))
             if self.learned:
                 node1 = network(new, self.weights, "node1")
                 self.h.index_copy_(1, uv, node1[1])
             if self.differentiable:
-                self.aggregates.append(felt)
                 self.inputs.append(inputs)
                 self.outputs.append(new)
                 if self.learned:
@@ -282,46 +305,51 @@ class EventLoop:
         self.state.z = z
         return torch.cat(versions, dim=1), torch.stack(logits) if self.learned else None
 
-    def attend(self, b: int, step: Step, trace: Trace) -> None:
-        """Sample S_uv and S_vu by Gumbel-softmax and renormalize rows u and v."""
+    def attend(self, b: int, step: Step, trace: Trace, values: Tensor, bias: Tensor) -> None:
+        """Sample S_uv and S_vu by Gumbel-softmax and renormalize rows u and v, given as copies (S, 2, C, r)."""
         assert step.slots is not None
         assert trace.logits is not None
         logits = trace.logits if self.noise is None else trace.logits + self.noise[b]
         soft = (logits / TEMPERATURE).softmax(2)  # (S, 2, r')
-        attention = self.state.attention
-        values = attention.values[:, :, : step.width_after]
         sampled = soft[:, :, soft.shape[2] - values.shape[3] :]
-        rows, totals = learned_rows(values.index_select(1, step.uv), step.slots, sampled)
-        values.index_copy_(1, step.uv, rows)
-        self.mark_neighbours(step)
+        rows, totals = learned_rows(values[:, :, : step.width_after], step.slots, sampled)
+        values[:, :, : step.width_after] = rows
+        self.put(step, values, bias)
         if self.differentiable:
             self.sampled.append((soft, rows, totals, step.slots))
 
-    def apply_dyrep_rule(self, b: int, step: Step, own: Tensor) -> None:
+    def apply_dyrep_rule(self, b: int, step: Step, own: Tensor, values: Tensor, bias: Tensor) -> None:
         """DyRep's Algorithm 1 with the event's intensity as a number: no gradient flows through it."""
         assert step.slots is not None
         assert step.share is not None
         assert step.loss is not None
         assert step.applies is not None
-        kind = self.batch.kinds[b]
-        symmetric = symmetric_compatibility(self.named["intensity.compatibility"].detach())
-        g = compatibility_of_pairs(own[:, :1], own[:, 1:], symmetric)[:, 0, kind]  # (S)
-        rate = intensity(g, self.named["intensity.rate"].detach()[:, kind])
-        values = self.state.attention.values[:, :, : step.width_after]
+        kind = self.kinds[b]
+        compatibility, rate = self.symmetric[kind], self.rates[kind]
+        if compatibility.dim() == 3:
+            g = torch.bmm(torch.bmm(own[:, :1], compatibility), own[:, 1:].transpose(1, 2)).view(-1)  # (S)
+        else:
+            g = (own.sum(1) * compatibility).sum(1)
         rows = dyrep_rows(
-            values.index_select(1, step.uv), step.slots, step.share, step.loss, rate, step.applies
+            values[:, :, : step.width_after],
+            step.slots,
+            step.share,
+            step.loss,
+            intensity(g, rate),
+            step.applies,
         )
-        values.index_copy_(1, step.uv, rows)
-        if kind == ASSOCIATION:
-            self.mark_neighbours(step)
+        values[:, :, : step.width_after] = rows
+        self.put(step, values, bias if kind == ASSOCIATION else None)
 
-    def mark_neighbours(self, step: Step) -> None:
-        """From now on u and v are neighbours by every edge type."""
-        assert step.slots is not None
-        bias = self.state.attention.bias[:, :, : step.width_after]
-        rows = bias.index_select(1, step.uv)
-        index = step.slots.unsqueeze(3).expand(-1, -1, -1, rows.shape[3])
-        bias.index_copy_(1, step.uv, rows.scatter_(2, index, 0.0))
+    def put(self, step: Step, values: Tensor, bias: Tensor | None) -> None:
+        """Store rows u and v; with `bias`, from now on the two are neighbours by every edge type."""
+        attention = self.state.attention
+        seeds, nodes = attention.count.shape
+        attention.values.view(seeds * nodes, -1).index_copy_(0, step.rows, values.view(2 * seeds, -1))
+        if bias is not None:
+            assert step.slots is not None
+            bias.scatter_(2, step.slots.unsqueeze(3).expand(-1, -1, -1, bias.shape[3]), 0.0)
+            attention.bias.view(seeds * nodes, -1).index_copy_(0, step.rows, bias.view(2 * seeds, -1))
 
     def backward(self, of_versions: Tensor, of_logits: Tensor | None) -> list[Tensor]:
         """Gradients of the tensors given to `forward`, walking the batch backwards.
@@ -331,7 +359,8 @@ class EventLoop:
         """
         seeds, nodes, d = self.z.shape
         edge_types = self.variant.edge_types
-        update_t, neighbour_t = self.update.transpose(1, 2), self.neighbour.transpose(1, 2)
+        update_t = self.update.transpose(1, 2).contiguous()
+        neighbour_t = self.neighbour.transpose(1, 2).contiguous()
         of_z = torch.zeros_like(self.z)
         of_projected = torch.zeros_like(self.z)
         flat = of_projected.view(-1)
@@ -372,7 +401,7 @@ class EventLoop:
             source = step.neighbours.view(seeds, 2, step.width).gather(2, felt.strongest.view(seeds, 2, -1))
             flat.index_add_(0, (source * d + features).view(-1), of_strongest.reshape(-1))
             if of_rows is not None:
-                of_values[:, :, : step.width].index_add_(1, uv, of_rows)
+                add_to_rows(of_values, step, of_rows)
         neighbours.add(self.before, of_projected)
         found = [updates.weight(), neighbours.weight()]
         if not self.learned:
@@ -389,12 +418,23 @@ class EventLoop:
     def attend_backward(self, b: int, step: Step, of_values: Tensor) -> Tensor:
         """Gradient of the logits (S, 2, r') from that of rows u and v, which become the rows before the event."""
         soft, rows, totals, slots = self.sampled[b]
-        current = of_values[:, :, : step.width_after]
-        of_before, of_entry = learned_rows_backward(current.index_select(1, step.uv), rows, totals, slots)
-        current.index_copy_(1, step.uv, of_before)
+        seeds, nodes, width, edge_types = of_values.shape
+        flat = of_values.view(seeds * nodes, -1)
+        current = flat.index_select(0, step.rows).view(seeds, 2, width, edge_types)
+        used = current[:, :, : step.width_after]
+        of_before, of_entry = learned_rows_backward(used, rows, totals, slots)
+        used.copy_(of_before)
+        flat.index_copy_(0, step.rows, current.view(2 * seeds, -1))
         of_soft = torch.zeros_like(soft)
         of_soft[:, :, soft.shape[2] - rows.shape[3] :] = of_entry
         return soft * (of_soft - (soft * of_soft).sum(2, keepdim=True)) / TEMPERATURE
+
+
+def add_to_rows(of_values: Tensor, step: Step, of_rows: Tensor) -> None:
+    """Add (S, 2, K, r) to the first K slots of rows u and v of (S, N, C, r)."""
+    seeds, nodes, width, _ = of_values.shape
+    whole = torch.nn.functional.pad(of_rows, (0, 0, 0, width - step.width))
+    of_values.view(seeds * nodes, -1).index_add_(0, step.rows, whole.view(2 * seeds, -1))
 
 
 class Unrolled(torch.autograd.Function):
