@@ -1,6 +1,6 @@
 """Small stored results in exactly the formats that training and evaluation write."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -8,6 +8,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, Split, build_event_table, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.warehouse import RESULT_TABLES
 
 START = datetime(2013, 1, 1)
 RELATIONS = ("Follow", "CloseFriend")
@@ -244,8 +245,8 @@ def store_result_tables(
         {**frequency, "edge_type": None, **graph, "picked": True, "fingerprint": fingerprint}
         for graph in known_graph_scores(random)
     ]
-    append(lake, "link_prediction", pl.DataFrame(link))
-    append(lake, "attention_auc", pl.DataFrame(auc, infer_schema_length=None))
+    append(lake, "link_prediction", complete("link_prediction", link))
+    append(lake, "attention_auc", complete("attention_auc", auc))
     baselines = [
         {
             "dataset": table.name,
@@ -260,10 +261,13 @@ def store_result_tables(
         }
         for (name, relation), share in BASELINES.items()
     ]
-    write_parquet(
-        pl.DataFrame(baselines, infer_schema_length=None),
-        lake.dataset(table.name) / "baselines.parquet",
-    )
+    write_parquet(complete("baselines", baselines), lake.dataset(table.name) / "baselines.parquet")
+
+
+def complete(result: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
+    """Rows with every column the warehouse asks of a result table; what a test does not care for is null."""
+    absent = dict.fromkeys(RESULT_TABLES[result])
+    return pl.DataFrame([{**absent, **row} for row in rows], infer_schema_length=None)
 
 
 def known_graph_scores(random: np.random.Generator) -> list[dict[str, object]]:

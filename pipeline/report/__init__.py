@@ -15,7 +15,7 @@ import duckdb
 from pipeline.event_table import EventTable, dataset_names, read_event_table
 from pipeline.lake import Lake, write_text
 from pipeline.report.explorer import explorer_data
-from pipeline.report.tables import agreement_table, prediction_table, statistics_table
+from pipeline.report.tables import agreement_table, left_out_note, prediction_table, statistics_table
 from pipeline.stored import finished_variants, read_model_facts, variant_label
 
 
@@ -32,7 +32,7 @@ def write_report(lake: Lake) -> Path:
     with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
         statistics = statistics_table(warehouse, titles) if tables else ""
         predictions = "".join(prediction_table(warehouse, table.name, table.title) for table in tables)
-        agreement = agreement_table(warehouse, titles)
+        agreement = agreement_table(warehouse, titles) + left_out_note(warehouse)
     script, style = resource("explorer.js"), resource("style.css")
     data = explorer_data(lake, tables)
     slots = {

@@ -193,6 +193,19 @@ def agreement_table(warehouse: duckdb.DuckDBPyConnection, titles: dict[str, str]
     )
 
 
+def left_out_note(warehouse: duckdb.DuckDBPyConnection) -> str:
+    """Which stored results the tables leave out, and why; nothing when they leave out none."""
+    rows = rows_of(warehouse, "select dataset, table_name, rows, reason from left_out order by all")
+    if not rows:
+        return ""
+    items = "".join(
+        f"<li>{escape(row['dataset'])}, {escape(row['table_name'])}: {row['rows']:,} rows, "
+        f"{escape(row['reason'])}</li>"
+        for row in rows
+    )
+    return f'<div class="note"><p>Not in these tables:</p><ul>{items}</ul></div>'
+
+
 def baseline_label(baseline: str, relation: str | None) -> str:
     """A no-learn predictor as a person reads it."""
     words = baseline.replace("_", " ")

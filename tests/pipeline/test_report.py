@@ -1,5 +1,6 @@
 import base64
 import json
+import shutil
 import zlib
 from html.parser import HTMLParser
 
@@ -127,6 +128,14 @@ def test_a_report_of_an_empty_lake_is_still_a_page(tmp_path):
     build_warehouse(lake)
     text = write_report(lake).read_text(encoding="utf-8")
     assert "No dataset has been built yet" in text
+
+
+def test_results_that_the_tables_leave_out_are_named_with_the_reason(tmp_path):
+    lake = Lake(tmp_path)
+    store_results(lake, variants=["dyrep-concat"], seeds=1)
+    shutil.rmtree(lake.dataset("toy"))
+    build_warehouse(lake)
+    assert "the dataset is gone" in write_report(lake).read_text(encoding="utf-8")
 
 
 def test_models_of_an_earlier_event_table_are_named_but_not_explored(tmp_path):
