@@ -20,11 +20,9 @@ def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
     order = rows.sort("mar", "who")["who"].to_list()
     best = rows.sort("mar", "who").row(0, named=True)
     learned = rows.filter(pl.col("what") == LEARNED).sort("mar", "who")
-    beside = (
-        f", the best learned model {learned['who'][0]} with MAR {learned['mar'][0]:.1f}"
-        if learned.height
-        else ""
-    )
+    beside = ""
+    if learned.height and best["what"] == NO_LEARN:
+        beside = f", the best learned model {learned['who'][0]} with MAR {learned['mar'][0]:.1f}"
     return Figure(
         "baselines",
         "No-learn baselines against learned models",

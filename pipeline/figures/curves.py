@@ -15,6 +15,10 @@ WIDTH, HEIGHT = 165, 84
 
 def training_curves(lake: Lake, dataset: str, variants: list[str]) -> Figure:
     """Mean over seeds as a line, lowest to highest seed as a band."""
+    # + Freq changes how a model ranks, not how it learns: its curves are those of the model it is made of.
+    variants = [
+        variant for variant in variants if not split_variant(variant)[0].endswith("_freq")
+    ] or variants
     losses, mars = [], []
     for variant in variants:
         curves = pl.read_parquet(lake.model(dataset, variant) / "curves.parquet")
@@ -95,7 +99,14 @@ def model_row(
         "split:N",
         title="MAR on",
         scale=alt.Scale(domain=list(MARS.values()), range=[[1, 0], [4, 3]]),
-        legend=alt.Legend(orient="bottom", direction="horizontal", symbolStrokeColor=INK),
+        legend=alt.Legend(
+            orient="bottom",
+            direction="horizontal",
+            symbolType="stroke",
+            symbolSize=500,
+            symbolStrokeWidth=2,
+            symbolStrokeColor=INK,
+        ),
     )
     panels.append(
         panel(rows, "epoch:O", "Epoch" if last else None, "MAR (lower is better)", colour, last, dash)

@@ -20,6 +20,7 @@ from pipeline.report.explorer import (
     variant_data,
 )
 from pipeline.report.layout import layout
+from pipeline.report.tables import cell
 from pipeline.stored import communication_graph, read_model_facts
 from pipeline.warehouse import build_warehouse
 from tests.stored_results import store_results
@@ -116,6 +117,16 @@ def test_tables_mark_the_best_values_and_say_what_no_learning_gives(text):
 
 def test_published_figures_stand_only_beside_the_papers_own_data(text):
     assert 'class="published"' not in text
+
+
+def test_a_published_value_stands_below_ours_with_a_mark_where_it_is_reached():
+    assert cell("66.1 ± 2.0", "67.3 ± 3.5", best=True, reached=True) == (
+        '<td><strong class="best">66.1 ± 2.0</strong><span class="published">paper 67.3 ± 3.5 ✓'
+        '<span class="visually-hidden"> reached</span></span></td>'
+    )
+    assert "✓" not in cell("99.0", "67.3 ± 3.5", reached=False)
+    assert "published" not in cell("99.0")
+    assert "&lt;b&gt;" in cell("<b>")
 
 
 def test_a_report_without_a_warehouse_says_what_to_do(tmp_path):
