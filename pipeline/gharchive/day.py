@@ -23,7 +23,7 @@ from pipeline.gharchive.reading import (
     QUARANTINED,
     Counts,
     Reading,
-    has_reading,
+    flush_reading,
     load_reading,
     make_reading,
 )
@@ -133,7 +133,9 @@ def read_day(
     if not keep_raw:
         for hour in hours:
             raw, file = raw_path(lake, day, hour), load_knowledge(lake, day, hour)
-            if file is not None and raw.exists() and has_reading(lake, file):
+            reading = load_reading(lake, file, rules, limits) if file is not None and raw.exists() else None
+            if file is not None and reading is not None:
+                flush_reading(reading)
                 store_knowledge(lake, file)
                 raw.unlink()
     statuses = Counter(account["status"])

@@ -63,39 +63,26 @@ Row = tuple[str, int | None, str, str | None, int]
 
 def resolve(event: Event) -> Row | str:
     """The row of an event of a type that has a counterpart, or the reason why there is none."""
-    payload = None
     actor = event.actor
     actor_id = None
     if isinstance(actor, Actor):
-        actor_id = actor.id
-        actor = actor.login
-        if not actor:
-            payload = _payload(event)
-            actor, actor_id = _login(payload.get("actor")), None
+        actor, actor_id = (
+            (actor.login, actor.id) if actor.login else (_login(_payload(event).get("actor")), None)
+        )
     if not actor:
         return "no actor"
 
-    if event.repo is not None:
-        repo = event.repo.name
-        owner = _owner(repo)
-        if owner is None:
-            payload = _payload(event) if payload is None else payload
-            repo = text(payload.get("repo"))
-            owner = _owner(repo)
-            repo = repo if owner else None
-    else:
-        owner, repo = _owner_and_repo(event)
-
+    owner, repo = _owner_and_repo(event)
     if event.type in OWNER_TYPES:
         counterpart = owner
         if counterpart is None:
             return "no repository owner"
     else:
-        payload = _payload(event) if payload is None else payload
-        counterpart = _login(payload.get(PERSON_FIELDS[event.type]))
+        field = PERSON_FIELDS[event.type]
+        counterpart = _login(_payload(event).get(field))
         if counterpart is None:
-            return f"no payload.{PERSON_FIELDS[event.type]}"
-    if "\ufffd" in actor or "\ufffd" in counterpart:
+            return f"no payload.{field}"
+    if not (actor.isascii() and counterpart.isascii()) and "\ufffd" in actor + counterpart:
         return "actor or counterpart is not UTF-8"
     if event.created_at is None:
         return "no created_at"
@@ -146,29 +133,33 @@ def _login(value: object) -> str | None:
 
 
 def _owner(repo: str | None) -> str | None:
-    if repo is None:
-        return None
-    owner, slash, name = repo.partition("/")
-    return owner if owner and slash and name else None
+    owner, _, name = (repo or "").partition("/")
+    return owner if owner and name else None
 
 
 def _owner_and_repo(event: Event) -> tuple[str | None, str | None]:
-    """Owner and `owner/name` in shape B; an empty owner is in the URL, which of a fork is the new one's."""
+    """Owner and `owner/name` of the repository, as far as the event's shape tells them."""
     repository = event.repository
-    owner, name = (repository.owner, repository.name) if repository is not None else (None, None)
-    if not owner and event.url and event.type not in URL_IS_OF_ANOTHER:
-        owner, name = _from_url(event.url)
-    if not owner:
-        return None, None
-    return owner, f"{owner}/{name}" if name else None
+    if repository is not None and repository.owner:  # shape B
+        return repository.owner, f"{repository.owner}/{repository.name}" if repository.name else None
+    if event.repo is not None:  # shapes A, C and D; 2011 has its repository in the payload at times
+        owner = _owner(event.repo.name)
+        if owner is not None:
+            return owner, event.repo.name
+        repo = text(_payload(event).get("repo"))
+        return (owner, repo) if (owner := _owner(repo)) is not None else (None, None)
+    if event.url and event.type not in URL_IS_OF_ANOTHER:  # shape B with an owner left empty
+        return _from_url(event.url)
+    return None, None
 
 
 def _from_url(url: str) -> tuple[str | None, str | None]:
+    """Owner and `owner/name` of the repository an address on GitHub is in."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return None, None
     path = parts.path.split("/")
-    if parts.hostname not in {"github.com", "www.github.com"} or len(path) < 3:
+    if parts.hostname not in {"github.com", "www.github.com"} or len(path) < 3 or not (path[1] and path[2]):
         return None, None
-    return path[1] or None, path[2] or None
+    return path[1], f"{path[1]}/{path[2]}"

@@ -5,10 +5,12 @@ together from readings whenever one of them changes.
 """
 
 import json
+import os
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,11 +19,11 @@ from pipeline.gharchive.decode import LIMITS, decode
 from pipeline.gharchive.files import HourFile, raw_folder, raw_path
 from pipeline.gharchive.inflate import Limits
 from pipeline.gharchive.normalize import EventRules, identity, resolve
-from pipeline.lake import Lake, replacing, write_json, write_parquet
+from pipeline.lake import Lake
 
 READER = 1  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
-FLUSH_ROWS = 50_000
+FLUSH_CELLS = 400_000
 EVENT_SCHEMA = {
     "event_id": pl.String,
     "type": pl.String,
@@ -78,6 +80,11 @@ class Reading:
         """The identity of each distinct event, ascending, with its fate and its row in that fate's table."""
         return self.folder / "keys.npy"
 
+    @property
+    def tables(self) -> tuple[Path, Path, Path]:
+        """All that a reading consists of besides its note."""
+        return self.events, self.quarantine, self.keys
+
 
 def reading_folder(lake: Lake, day: date, hour: int) -> Path:
     """Where the reading of an hour's file is kept."""
@@ -98,42 +105,62 @@ def signature(file: HourFile, rules: EventRules, limits: Limits) -> dict[str, ob
 
 def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading | None:
     """The stored reading of a file, or None if there is none, or one of another file or under other rules."""
+    values = _note(lake, file)
+    if values is None or values["signature"] != signature(file, rules, limits):
+        return None
     folder = reading_folder(lake, file.day, file.hour)
-    note = folder / "reading.json"
-    if not note.exists():
-        return None
-    values = json.loads(note.read_text(encoding="utf-8"))
-    if values["signature"] != signature(file, rules, limits):
-        return None
-    reading = Reading(folder, Counts(**values["counts"]), tuple(values["damage"]), values["damaged"])
-    whole = all(path.exists() for path in (reading.events, reading.quarantine, reading.keys))
-    return reading if whole else None
+    return Reading(folder, Counts(**values["counts"]), tuple(values["damage"]), values["damaged"])
 
 
 def has_reading(lake: Lake, file: HourFile) -> bool:
     """Whether this very file was read, under whatever rules: then the raw file may be gone."""
-    note = reading_folder(lake, file.day, file.hour) / "reading.json"
-    return note.exists() and json.loads(note.read_text(encoding="utf-8"))["signature"]["md5"] == file.md5
+    values = _note(lake, file)
+    return values is not None and values["signature"]["md5"] == file.md5
+
+
+def _note(lake: Lake, file: HourFile) -> dict[str, Any] | None:
+    """The note of an hour's reading, or None if there is none or its tables are not as it says."""
+    folder = reading_folder(lake, file.day, file.hour)
+    try:
+        values = json.loads((folder / "reading.json").read_text(encoding="utf-8"))
+        sizes = [path.stat().st_size for path in Reading(folder, Counts(), (), False).tables]
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return values if values["sizes"] == sizes else None
 
 
 def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading:
-    """Read an hour's file and store the reading; its note comes last, so a reading is whole or not there."""
+    """Read an hour's file and store the reading; its note comes last, so a reading is whole or not there.
+
+    Nothing is flushed to the disk: while the raw file is there, a reading lost with the power is made anew.
+    """
     folder = reading_folder(lake, file.day, file.hour)
     note = folder / "reading.json"
+    folder.mkdir(parents=True, exist_ok=True)
     note.unlink(missing_ok=True)
     tables = read_file(raw_path(lake, file.day, file.hour), file.name, rules, limits)
-    write_parquet(tables.events, folder / "events.parquet")
-    write_parquet(tables.quarantine, folder / "quarantine.parquet")
-    with replacing(folder / "keys.npy") as temporary, temporary.open("wb") as keys:
-        np.save(keys, tables.keys)
+    reading = Reading(folder, tables.counts, tuple(tables.damage), tables.damaged)
+    tables.events.write_parquet(reading.events)
+    tables.quarantine.write_parquet(reading.quarantine)
+    np.save(reading.keys, tables.keys)
     values = {
         "signature": signature(file, rules, limits),
+        "sizes": [path.stat().st_size for path in reading.tables],
         "counts": vars(tables.counts),
         "damage": tables.damage,
         "damaged": tables.damaged,
     }
-    write_json(values, note)
-    return Reading(folder, tables.counts, tuple(tables.damage), tables.damaged)
+    temporary = note.with_name(f".{note.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(values), encoding="utf-8")
+    temporary.replace(note)
+    return reading
+
+
+def flush_reading(reading: Reading) -> None:
+    """See that a reading is on the disk: then it can outlive the raw file."""
+    for path in (*reading.tables, reading.folder / "reading.json"):
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
 
 
 @dataclass(frozen=True)
@@ -157,7 +184,7 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     aside: list[int] = []
     seen: set[bytes] = set()
     frames: list[pl.DataFrame] = []
-    rows: list[tuple[object, ...]] = []
+    cells: list[object] = []  # row after row, flat: no object a row for the garbage collector to visit
     quarantine: list[tuple[str, int, str, int, str]] = []
     fragments = duplicates = 0
 
@@ -182,19 +209,19 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
                 aside.append(len(quarantine))
                 offset, text = block.place(index)
                 set_aside(offset, row, text)
-            elif row[0].lower() == row[2].lower():
+            elif row[0] == row[2] or row[0].lower() == row[2].lower():
                 fates.append(IGNORED)
             else:
                 fates.append(KEPT)
                 event_id = key.hex() if event.id is None else str(event.id)
-                rows.append((event_id, event.type, kind, *row))
+                cells += (event_id, event.type, kind, *row)
         fragments += len(block.fragments)
         for fragment in block.fragments:
             set_aside(fragment.offset, fragment.reason, fragment.text)
-        if len(rows) >= FLUSH_ROWS:
-            frames.append(_event_frame(rows, name))
-            rows = []
-    frames.append(_event_frame(rows, name))
+        if len(cells) >= FLUSH_CELLS:
+            frames.append(_event_frame(cells, name))
+            cells = []
+    frames.append(_event_frame(cells, name))
 
     fate_counts = Counter(fates)
     counts = Counts(
@@ -214,15 +241,16 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     )
 
 
-def _event_frame(rows: list[tuple[object, ...]], name: str) -> pl.DataFrame:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
-    schema = list(EVENT_SCHEMA)[:8]
+def _event_frame(cells: list[object], name: str) -> pl.DataFrame:
+    columns = [column for column in EVENT_SCHEMA if column != "file"]
     series = [
-        pl.Series(column, values, dtype=pl.Int64 if column == "created_at" else EVENT_SCHEMA[column])
-        for column, values in zip(schema, columns, strict=True)
+        pl.Series(
+            column, cells[at :: len(columns)], pl.Int64 if column == "created_at" else EVENT_SCHEMA[column]
+        )
+        for at, column in enumerate(columns)
     ]
-    frame = pl.DataFrame(series).with_columns(pl.col("created_at").cast(pl.Datetime("us")))
-    return frame.with_columns(file=pl.lit(name))
+    frame = pl.DataFrame(series)
+    return frame.with_columns(pl.col("created_at").cast(EVENT_SCHEMA["created_at"]), file=pl.lit(name))
 
 
 def _sorted_keys(identities: bytearray, fates: bytearray, aside: list[int]) -> np.ndarray:
