@@ -140,11 +140,9 @@ def day_files(events: Path, start: date, end: date) -> tuple[list[str], int]:
 
 @contextmanager
 def database(memory_limit: str, threads: int | None) -> Generator[duckdb.DuckDBPyConnection]:
-    """A DuckDB of its own that spills to a scratch folder beyond `memory_limit`."""
-    with (
-        TemporaryDirectory(prefix="ldg-duckdb-") as scratch,
-        duckdb.connect(str(Path(scratch) / "scratch.duckdb")) as connection,
-    ):
+    """A DuckDB in memory that spills to a scratch folder beyond `memory_limit`."""
+    with TemporaryDirectory(prefix="ldg-duckdb-") as scratch, duckdb.connect() as connection:
+        connection.execute(f"SET temp_directory = '{scratch}'")
         connection.execute(f"SET memory_limit = '{memory_limit}'")
         connection.execute("SET preserve_insertion_order = false")
         if threads is not None:
