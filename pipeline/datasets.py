@@ -52,8 +52,10 @@ def registry(lake: Lake, rules: SocialEvolutionRules | None = None) -> list[Data
             (*own, *(relation for relation in RELATIONS if relation not in own)),
         ),
     ]
-    for toml in sorted(lake.own.glob("*/dataset.toml")):
-        specs.append(own_spec(toml.parent, {spec.name for spec in specs}))
+    folders = sorted(toml.parent for toml in lake.own.glob("*/dataset.toml"))
+    # Good names first: a stand-in for a bad one must not take the name of a folder that has it by right.
+    for folder in sorted(folders, key=lambda folder: NAME.fullmatch(folder.name) is None):
+        specs.append(own_spec(folder, {spec.name for spec in specs}))
     return specs
 
 

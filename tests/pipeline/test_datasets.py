@@ -150,6 +150,7 @@ def test_names_that_become_alike_stay_apart(lake):
     for name in ("a b", "a-b", "own_a_b"):
         own(lake, name)
     assert len({spec.name for spec in registry(lake)}) == 5
+    assert spec_of(lake, "own_a_b").problem is None
 
 
 MISTAKES = {
