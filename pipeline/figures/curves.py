@@ -99,14 +99,7 @@ def model_row(
         "split:N",
         title="MAR on",
         scale=alt.Scale(domain=list(MARS.values()), range=[[1, 0], [4, 3]]),
-        legend=alt.Legend(
-            orient="bottom",
-            direction="horizontal",
-            symbolType="stroke",
-            symbolSize=500,
-            symbolStrokeWidth=2,
-            symbolStrokeColor=INK,
-        ),
+        legend=alt.Legend(orient="bottom", direction="horizontal", symbolStrokeColor=INK, symbolSize=500),
     )
     panels.append(
         panel(rows, "epoch:O", "Epoch" if last else None, "MAR (lower is better)", colour, last, dash)
@@ -126,12 +119,14 @@ def panel(
     """One quantity by step or epoch."""
     axis = alt.X(x, title=x_title, axis=alt.Axis(grid=False, labels=last, labelAngle=0, tickCount=4))
     shared = [axis, colour] if dash is None else [axis, colour, dash, alt.Detail("split:N")]
-    points = alt.OverlayMarkDef(size=22) if dash is not None else False
-    value = alt.Y(
-        "mean:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4, titlePadding=6)
-    )
+    zoom = alt.Scale(zero=False)
+    value = alt.Y("mean:Q", title=title, scale=zoom, axis=alt.Axis(tickCount=4, titlePadding=6, minExtent=34))
     band = marks(rows, alt.MarkDef("area", opacity=0.16, strokeOpacity=0)).encode(
-        *shared, alt.Y("low:Q", title=title, scale=alt.Scale(zero=False)), alt.Y2("high:Q")
+        *shared, alt.Y("low:Q", title=title, scale=zoom), alt.Y2("high:Q")
     )
-    line = marks(rows, alt.MarkDef("line", strokeWidth=1.8, point=points)).encode(*shared, value)
-    return alt.LayerChart(layer=[band, line], width=WIDTH, height=HEIGHT)
+    line = marks(rows, alt.MarkDef("line", strokeWidth=1.8)).encode(*shared, value)
+    # A run of one epoch has no line, only points.
+    points = marks(rows, alt.MarkDef("circle", size=26, opacity=1)).encode(axis, colour, value)
+    return alt.LayerChart(
+        layer=[band, line] if dash is None else [band, line, points], width=WIDTH, height=HEIGHT
+    )
