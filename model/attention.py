@@ -1,8 +1,9 @@
-"""Temporal attention S as sparse rows: who a node's neighbours are, how features flow from them, how rows change.
+"""Temporal attention S as sparse rows: who a node's neighbours are, how features flow from them, how rows
+change.
 
-A row keeps its neighbours in the order they joined, in slots that all seeds fill on their own; slots beyond a seed's
-own neighbours are marked absent and change no value. Sums over slots run in slot order, so that a seed's numbers do
-not depend on how wide the rows of the seeds beside it are.
+A row keeps its neighbours in the order they joined, in slots that all seeds fill on their own; slots beyond
+a seed's own neighbours are marked absent and change no value. Sums over slots run in slot order, so that a
+seed's numbers do not depend on how wide the rows of the seeds beside it are.
 """
 
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ from typing import Self
 import numpy as np
 import torch
 from torch import Tensor
+
+from model.functions import sigmoid_
 
 ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and it never is the maximum
 SMALLEST_TOTAL = 1e-12
@@ -51,7 +54,7 @@ class AttentionRows:
 
     def dense(self) -> Tensor:
         """S as (S, N, N, r)."""
-        seeds, nodes, slots, edge_types = self.values.shape
+        seeds, nodes, _, edge_types = self.values.shape
         index = torch.from_numpy(np.maximum(self.order, 0)).unsqueeze(3).expand(-1, -1, -1, edge_types)
         used = torch.from_numpy(self.order != NOBODY).unsqueeze(3)
         out = self.values.new_zeros(seeds, nodes, nodes, edge_types)
@@ -72,7 +75,7 @@ class AttentionRows:
     def join(self, u: int, v: int) -> None:
         """Give v a slot in u's row and u one in v's, in every seed that has none."""
         for node, other in ((u, v), (v, u)):
-            slot, found = self.slot(node, other)
+            _, found = self.slot(node, other)
             if found.all():
                 continue
             if int(self.count[:, node].max()) == self.order.shape[2]:
@@ -83,7 +86,7 @@ class AttentionRows:
             del self.found[node, other]
 
     def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Copies of two nodes' values and bias, (S, 2, C, r) each; `rows` (S·2) counts over seeds and nodes."""
+        """Copies of two nodes' values and bias, (S, 2, C, r); `rows` (S·2) counts over seeds and nodes."""
         seeds, nodes, slots, edge_types = self.values.shape
         shape = seeds, 2, slots, edge_types
         values = self.values.view(seeds * nodes, -1).index_select(0, rows).view(shape)
@@ -109,7 +112,9 @@ class Aggregate:
 
 
 def neighbour_products(values: Tensor, bias: Tensor, projected: Tensor) -> tuple[Tensor, Tensor]:
-    """softmax(S) (S, 2, K, r), and its product with W_h z (S, 2, K, r, d), ABSENT where there is no neighbour."""
+    """softmax(S) (S, 2, K, r), and its product with W_h z (S, 2, K, r, d), ABSENT where there is no
+    neighbour.
+    """
     exponent = (values + bias).exp_()  # S stays near [0, 1], so no shift is needed before exp
     weights = exponent / slot_sum(exponent).clamp_min(SMALLEST_TOTAL)
     return weights, torch.addcmul(bias.unsqueeze(4), weights.unsqueeze(4), projected.unsqueeze(3))
@@ -118,25 +123,27 @@ def neighbour_products(values: Tensor, bias: Tensor, projected: Tensor) -> tuple
 def aggregate_features(values: Tensor, bias: Tensor, projected: Tensor) -> Tensor:
     """The features of `aggregate` alone (S, 2, r·d), where no gradient is wanted."""
     _, product = neighbour_products(values, bias, projected)
-    return product.amax(2).sigmoid_().flatten(2)
+    return sigmoid_(product.amax(2)).flatten(2)
 
 
 def aggregate(values: Tensor, bias: Tensor, projected: Tensor) -> Aggregate:
     """Element-wise max over neighbours of sigmoid(softmax(S)·W_h z); no neighbours give zeros.
 
-    `values`, `bias` (S, 2, K, r): rows of the two nodes; `projected` (S, 2, K, d): W_h z of the nodes in their slots.
-    The sigmoid is monotonic, so it is taken of the maximum.
+    `values`, `bias` (S, 2, K, r): rows of the two nodes; `projected` (S, 2, K, d): W_h z of the nodes in
+    their slots. The sigmoid is monotonic, so it is taken of the maximum.
     """
     weights, product = neighbour_products(values, bias, projected)
     largest, strongest = product.max(2)  # (S, 2, r, d)
-    features = largest.sigmoid_().flatten(2)
+    features = sigmoid_(largest).flatten(2)
     return Aggregate(features, weights, strongest, projected.gather(2, strongest))
 
 
 def aggregate_backward(
     gradient: Tensor, forward: Aggregate, with_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """From the gradient of the features (S, 2, r·d): that of each strongest projection (S, 2, r, d) and of S (S, 2, K, r)."""
+    """From the gradient of the features (S, 2, r·d): that of each strongest projection (S, 2, r, d) and of S
+    (S, 2, K, r).
+    """
     h = forward.features
     largest = (gradient * h * (1 - h)).view_as(forward.strongest)
     weights = forward.weights.transpose(2, 3)  # (S, 2, r, K)
@@ -152,7 +159,9 @@ def aggregate_backward(
 
 
 def learned_rows(rows: Tensor, slots: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows u and v (S, 2, K, r) with the pair's entry set to `sampled` (S, 2, r), normalized; and their totals."""
+    """Rows u and v (S, 2, K, r) with the pair's entry set to `sampled` (S, 2, r), normalized; and their
+    totals.
+    """
     index = slots.unsqueeze(3).expand(-1, -1, -1, rows.shape[3])  # (S, 2, 1, r)
     rows = rows.scatter(2, index, sampled.unsqueeze(2))
     totals = slot_sum(rows).clamp_min(SMALLEST_TOTAL)
@@ -162,7 +171,9 @@ def learned_rows(rows: Tensor, slots: Tensor, sampled: Tensor) -> tuple[Tensor, 
 def learned_rows_backward(
     gradient: Tensor, rows: Tensor, totals: Tensor, slots: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """From the gradient of the new rows: that of the old rows (S, 2, K, r) and of the sampled entry (S, 2, r)."""
+    """From the gradient of the new rows: that of the old rows (S, 2, K, r) and of the sampled entry (S, 2,
+    r).
+    """
     index = slots.unsqueeze(3).expand(-1, -1, -1, rows.shape[3])
     before = (gradient - slot_sum(gradient * rows)) / totals
     sampled = before.gather(2, index).squeeze(2)
@@ -174,7 +185,8 @@ def dyrep_rows(
 ) -> Tensor:
     """DyRep's rule for rows u and v (S, 2, K, 1).
 
-    `share` is b = 1/deg, `loss` x = b' − b (0 for a communication), both (S, 2); `intensity` λ and `applies` (S).
+    `share` is b = 1/deg, `loss` x = b' − b (0 for a communication), both (S, 2); `intensity` λ and `applies`
+    (S).
     """
     changed = rows - loss[:, :, None, None] * (rows != 0)
     entry = (share + intensity[:, None])[:, :, None, None]  # (S, 2, 1, 1)
@@ -186,7 +198,9 @@ def dyrep_rows(
 def random_attention(
     nodes: int, probabilities: tuple[float, ...], edge_types: int, generator: torch.Generator
 ) -> Tensor:
-    """A random symmetric graph (N, N, r): each pair draws its edge type from the prior; rows normalized per type."""
+    """A random symmetric graph (N, N, r): each pair draws its edge type from the prior; rows normalized per
+    type.
+    """
     prior = torch.tensor(probabilities)
     pairs = torch.triu_indices(nodes, nodes, offset=1)
     drawn = torch.multinomial(prior, pairs.shape[1], replacement=True, generator=generator)

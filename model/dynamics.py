@@ -1,9 +1,11 @@
-"""The stream's state and how a batch of events moves it (eqs. 2–4): the part of the model that is sequential.
+"""The stream's state and how a batch of events moves it (eqs. 2–4): the part of the model that is
+sequential.
 
-Everything an event needs that no parameter touches (clocks, neighbours, which version of a row is current) is laid out
-beforehand by `plan_batch`. `EventLoop` then carries all seeds through the batch and keeps versions of the rows of Z
-instead of copies of it: row i < N is node i before the batch, rows N + 2b and N + 2b + 1 are u and v after event b.
-Intensities of any pair at any event are read from these versions afterwards. S: seeds, N: nodes, B: events, d: width.
+Everything an event needs that no parameter touches (clocks, neighbours, which version of a row is current)
+is laid out beforehand by `plan_batch`. `EventLoop` then carries all seeds through the batch and keeps
+versions of the rows of Z instead of copies of it: row i < N is node i before the batch, rows N + 2b and N +
+2b + 1 are u and v after event b. Intensities of any pair at any event are read from these versions
+afterwards. S: seeds, N: nodes, B: events, d: width.
 """
 
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ from model.attention import (
     random_attention,
 )
 from model.encoder import Encoder, Rows, Trace, elu_gradient, folded_weights, network
+from model.functions import sigmoid_
 from model.intensity import intensity, symmetric_compatibility
 from model.stream import ASSOCIATION, Stream
 from model.variants import Variant
@@ -67,7 +70,9 @@ def initial_state(
 
 
 def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Tensor:
-    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal where there are none."""
+    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal where there are
+    none.
+    """
     drawn = torch.randn(stream.nodes, d, generator=generator)
     if stream.features is None:
         return drawn
@@ -126,7 +131,9 @@ class Batch:
 
 
 def plan_batch(stream: Stream, variant: Variant, state: State, stop: int) -> Batch:
-    """Lay out the events from the state's position to `stop`; clocks and neighbours in `state` move on to `stop`."""
+    """Lay out the events from the state's position to `stop`; clocks and neighbours in `state` move on to
+    `stop`.
+    """
     start, nodes = state.position, stream.nodes
     u, v, k = stream.u[start:stop], stream.v[start:stop], stream.k[start:stop]
     events = len(u)
@@ -213,7 +220,9 @@ def share_of(degrees: np.ndarray) -> np.ndarray:
 
 
 class EventLoop:
-    """Carries the embeddings and the attention of all seeds through one batch, and gradients back through it."""
+    """Carries the embeddings and the attention of all seeds through one batch, and gradients back through
+    it.
+    """
 
     def __init__(
         self,
@@ -269,7 +278,7 @@ class EventLoop:
             self.hidden0, self.h = network(z, self.weights, "node1")  # h¹ of all nodes
             self.h0 = self.h.clone() if self.differentiable else self.h
         versions = [z.clone()]
-        logits = []
+        logits: list[Tensor] = []
         for b, step in enumerate(self.batch.steps):
             uv = step.uv
             own = z.index_select(1, uv)  # (S, 2, d)
@@ -283,7 +292,7 @@ class EventLoop:
             else:
                 features = aggregate_features(*narrow)
             inputs = torch.cat([features.flip(1), own, waiting[b]], dim=2)
-            new = torch.bmm(inputs, update).sigmoid_()  # eq. 2
+            new = sigmoid_(torch.bmm(inputs, update))  # eq. 2
             if self.learned:
                 trace = self.encoder.forward(b, uv, self.h)  # sees Z before the event
                 self.attend(b, step, trace, values, bias)
@@ -306,9 +315,8 @@ class EventLoop:
         return torch.cat(versions, dim=1), torch.stack(logits) if self.learned else None
 
     def attend(self, b: int, step: Step, trace: Trace, values: Tensor, bias: Tensor) -> None:
-        """Sample S_uv and S_vu by Gumbel-softmax and renormalize rows u and v, given as copies (S, 2, C, r)."""
+        """Sample S_uv and S_vu by Gumbel-softmax; renormalize rows u and v, given as copies (S, 2, C, r)."""
         assert step.slots is not None
-        assert trace.logits is not None
         logits = trace.logits if self.noise is None else trace.logits + self.noise[b]
         soft = (logits / TEMPERATURE).softmax(2)  # (S, 2, r')
         sampled = soft[:, :, soft.shape[2] - values.shape[3] :]
@@ -354,8 +362,8 @@ class EventLoop:
     def backward(self, of_versions: Tensor, of_logits: Tensor | None) -> list[Tensor]:
         """Gradients of the tensors given to `forward`, walking the batch backwards.
 
-        `of_z`, `of_projected`, `of_h` and `of_values` hold, for every node, the gradient of the row that is current
-        at the event being undone.
+        `of_z`, `of_projected`, `of_h` and `of_values` hold, for every node, the gradient of the row that is
+        current at the event being undone.
         """
         seeds, nodes, d = self.z.shape
         edge_types = self.variant.edge_types
@@ -416,7 +424,9 @@ class EventLoop:
         return found + [by_name[name] for name in self.weights]
 
     def attend_backward(self, b: int, step: Step, of_values: Tensor) -> Tensor:
-        """Gradient of the logits (S, 2, r') from that of rows u and v, which become the rows before the event."""
+        """Gradient of the logits (S, 2, r') from that of rows u and v, which become the rows before the
+        event.
+        """
         soft, rows, totals, slots = self.sampled[b]
         seeds, nodes, width, edge_types = of_values.shape
         flat = of_values.view(seeds * nodes, -1)
@@ -443,13 +453,13 @@ class Unrolled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, loop: EventLoop, names: list[str], *tensors: Tensor) -> Any:  # noqa: ANN401
         """Run the loop; without a learned graph the logits are empty."""
-        ctx.loop = loop  # ty: ignore[unresolved-attribute]
+        ctx.loop = loop  # ty: ignore[missing-attribute]
         versions, logits = loop.forward([tensor.detach() for tensor in tensors], names)
         return versions, versions.new_zeros(0) if logits is None else logits
 
     @staticmethod
     def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:  # noqa: ANN401
         """Undo the loop."""
-        loop: EventLoop = ctx.loop  # ty: ignore[unresolved-attribute]
+        loop: EventLoop = ctx.loop  # ty: ignore[missing-attribute]
         with torch.no_grad():
             return None, None, *loop.backward(gradients[0], gradients[1] if loop.learned else None)

@@ -1,16 +1,17 @@
 """LDG's encoder (eqs. 8–12): attention between u and v from all embeddings, with its gradient written out.
 
-Only edges into u and v are ever used, so one event costs 2(N − 1) first-pass edges. The products of weights that do
-not change within a batch are folded once a batch by autograd; the per-event part below is explicit, because at d = 32
-the bookkeeping of automatic differentiation costs more than the arithmetic. S: seeds, N: nodes, d: width.
+Only edges into u and v are ever used, so one event costs 2(N − 1) first-pass edges. The products of weights
+that do not change within a batch are folded once a batch by autograd; the per-event part below is explicit,
+because at d = 32 the bookkeeping of automatic differentiation costs more than the arithmetic. S: seeds, N:
+nodes, d: width.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
+from model.functions import elu_
 from model.variants import Variant
 
 elu_backward = torch.ops.aten.elu_backward
@@ -18,18 +19,12 @@ elu_backward = torch.ops.aten.elu_backward
 
 def elu_gradient(gradient: Tensor, output: Tensor) -> Tensor:
     """Gradient before an ELU from the gradient after it and its output."""
-    return elu_backward(gradient, 1.0, 1.0, 1.0, True, output)  # noqa: FBT003 - a positional flag of the operator
-
-
-def elu_(x: Tensor, scratch: Tensor) -> Tensor:
-    """ELU in place, as max(x, exp(min(x, 0)) − 1): half the price of the library's, which takes expm1 of everything."""
-    torch.clamp_max(x, 0.0, out=scratch)
-    return torch.maximum(x, scratch.exp_().sub_(1.0), out=x)
+    return elu_backward(gradient, 1.0, 1.0, 1.0, True, output)
 
 
 def layer(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     """ELU(x w + b) of rows x (S, R, ·)."""
-    return functional.elu(torch.baddbmm(b.unsqueeze(1), x, w), inplace=True)
+    return elu_(torch.baddbmm(b.unsqueeze(1), x, w))
 
 
 def network(x: Tensor, weights: dict[str, Tensor], name: str) -> tuple[Tensor, Tensor]:
@@ -41,8 +36,8 @@ def network(x: Tensor, weights: dict[str, Tensor], name: str) -> tuple[Tensor, T
 def folded_weights(variant: Variant, named: dict[str, Tensor]) -> dict[str, Tensor]:
     """The encoder's weights as the event loop wants them.
 
-    A bilinear layer followed by a linear one is one bilinear map: `pair` W and `w1` become `fold` (S, d, d·d), from
-    (receiver) to (sender, output).
+    A bilinear layer followed by a linear one is one bilinear map: `pair` W and `w1` become `fold` (S, d,
+    d·d), from (receiver) to (sender, output).
     """
     weights = {name.removeprefix("encoder."): w for name, w in named.items() if name.startswith("encoder.")}
     if variant.of_encoder == "bilinear":
@@ -81,7 +76,7 @@ class Trace:
     """What one event leaves for its gradient."""
 
     nodes: Tensor  # (S, 2, d): h¹ of u and v
-    logits: Tensor | None = None  # (S, 2, r')
+    logits: Tensor = field(default_factory=torch.Tensor)  # (S, 2, r')
     hidden1: Tensor | None = None  # (S, N, 2·d), first-pass edges into u and v: first layer
     edges1: Tensor | None = None  # (S, 2·N, d): second layer
     mixed: Tensor | None = None  # (S, d, 2·d): W¹ folded, contracted with h¹ of the receivers
@@ -91,7 +86,9 @@ class Trace:
 
 
 class Encoder:
-    """The encoder of one batch of events: `forward` in stream order, then `backward` in reverse, then `gradients`."""
+    """The encoder of one batch of events: `forward` in stream order, then `backward` in reverse, then
+    `gradients`.
+    """
 
     def __init__(
         self, variant: Variant, weights: dict[str, Tensor], workspace: dict[str, Tensor], keep: int
@@ -109,7 +106,9 @@ class Encoder:
     # ---- forward
 
     def forward(self, event: int, uv: Tensor, h: Tensor) -> Trace:
-        """Logits of the edges (u, v) and (v, u) from h¹ of all nodes (S, N, d); `event` counts within the batch."""
+        """Logits of the edges (u, v) and (v, u) from h¹ of all nodes (S, N, d); `event` counts within the
+        batch.
+        """
         trace = Trace(h.index_select(1, uv))
         if not self.two_pass:
             trace.logits, trace.final = self.pair_forward("edge1", trace.nodes, None)
@@ -150,7 +149,9 @@ class Encoder:
     def pair_forward(
         self, edge: str, nodes: Tensor, skip: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Edges (u, v) and (v, u) from node states (S, 2, d) [and first-pass edges]: logits, and what was on the way."""
+        """Edges (u, v) and (v, u) from node states (S, 2, d) [and first-pass edges]: logits, and what was on
+        the way.
+        """
         w = self.weights
         seeds, _, d = nodes.shape
         receivers = nodes.flip(1)
@@ -166,7 +167,7 @@ class Encoder:
             mixed = nodes
             inputs = torch.cat([nodes, receivers] if skip is None else [nodes, receivers, skip], dim=2)
             summed = torch.baddbmm(w[f"{edge}.b1"].unsqueeze(1), inputs, w[f"{edge}.w1"])
-        hidden = functional.elu(summed)
+        hidden = elu_(summed)
         output = layer(hidden, w[f"{edge}.w2"], w[f"{edge}.b2"])
         logits = torch.baddbmm(w["out.b"].unsqueeze(1), output, w["out.w"])
         return logits, (nodes, mixed, inputs, hidden, output)
@@ -202,7 +203,9 @@ class Encoder:
     def first_pass_backward(
         self, uv: Tensor, trace: Trace, of_received: Tensor, of_skip: Tensor, h: Tensor, of_h: Tensor
     ) -> None:
-        """Through f_edge¹: every edge into u or v feeds the mean; (u, v) and (v, u) feed the skip connection too."""
+        """Through f_edge¹: every edge into u or v feeds the mean; (u, v) and (v, u) feed the skip connection
+        too.
+        """
         hidden, edges = trace.hidden1, trace.edges1
         assert hidden is not None
         assert edges is not None

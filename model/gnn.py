@@ -1,4 +1,4 @@
-"""Static graph networks on the association graph (GCN and GAT): embeddings that no event updates by itself."""
+"""Static graph networks on the association graph (GCN and GAT): embeddings no event updates by itself."""
 
 import numpy as np
 import torch
@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from model.attention import NOBODY, AttentionRows
+from model.functions import sigmoid
 from model.variants import Variant
 
 
@@ -23,7 +24,7 @@ def embeddings(variant: Variant, features: Tensor, adjacency: Tensor, named: dic
     """Z (S, N, d) by two layers over the graph as it is when the batch starts."""
     pass_on = attend if variant.attention == "gat" else convolve
     hidden = functional.relu(pass_on(features @ named["gnn.w1"], adjacency, named.get("gnn.a1")))
-    return pass_on(hidden @ named["gnn.w2"], adjacency, named.get("gnn.a2")).sigmoid()
+    return sigmoid(pass_on(hidden @ named["gnn.w2"], adjacency, named.get("gnn.a2")))
 
 
 def convolve(x: Tensor, adjacency: Tensor, _: Tensor | None) -> Tensor:

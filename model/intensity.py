@@ -2,7 +2,8 @@
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+
+from model.functions import softplus
 
 LARGEST_EXPONENT = 75.0
 
@@ -10,7 +11,8 @@ LARGEST_EXPONENT = 75.0
 def symmetric_compatibility(compatibility: Tensor) -> Tensor:
     """The compatibility that gives ½(g(z_u, z_v) + g(z_v, z_u)) in one evaluation.
 
-    Bilinear Ω (S, 2, d, d) becomes its symmetric part; concat ω (S, 2, 2d) becomes the mean of its halves (S, 2, d).
+    Bilinear Ω (S, 2, d, d) becomes its symmetric part; concat ω (S, 2, 2d) becomes the mean of its halves
+    (S, 2, d).
     """
     if compatibility.dim() == 4:
         return (compatibility + compatibility.transpose(2, 3)) / 2
@@ -28,7 +30,9 @@ def compatibility_of_pairs(z_u: Tensor, z_v: Tensor, symmetric: Tensor) -> Tenso
 
 
 def compatibility_with_all(z_u: Tensor, z: Tensor, kinds: Tensor, symmetric: Tensor) -> Tensor:
-    """g of each of B embeddings (S, B, d), for its own event's kind (B), with each of R rows (S, R, d): (S, B, R)."""
+    """g of each of B embeddings (S, B, d), for its own event's kind (B), with each of R rows (S, R, d): (S,
+    B, R).
+    """
     chosen = symmetric[:, kinds]  # (S, B, d) or (S, B, d, d)
     if symmetric.dim() == 3:
         own = (z_u * chosen).sum(2, keepdim=True)  # (S, B, 1)
@@ -42,4 +46,4 @@ def compatibility_with_all(z_u: Tensor, z: Tensor, kinds: Tensor, symmetric: Ten
 
 def intensity(compatibility: Tensor, rate: Tensor) -> Tensor:
     """λ = ψ·softplus(g/ψ), with the exponent clamped so that no gradient overflows."""
-    return rate * functional.softplus((compatibility / rate).clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT))
+    return rate * softplus((compatibility / rate).clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT))

@@ -16,7 +16,7 @@ from model.dynamics import State, initial_state
 from model.loss import draw_chance, run_batch
 from model.parameters import Parameters, initial_parameters, width_of
 from model.ranking import Frequencies, rank_events
-from model.stream import COMMUNICATION, Stream, load_stream
+from model.stream import COMMUNICATION, Stream
 from model.variants import Variant
 from pipeline.progress import Progress
 
@@ -57,7 +57,9 @@ class TrainingSettings:
 
 
 def generators(seeds: tuple[int, ...], purpose: str) -> list[torch.Generator]:
-    """One generator a seed for one purpose (`start`, `weights`, `training`, `replay`), unrelated to all others."""
+    """One generator a seed for one purpose (`start`, `weights`, `training`, `replay`), unrelated to all
+    others.
+    """
     number = ("start", "weights", "training", "replay").index(purpose)
     return [torch.Generator().manual_seed(seed * 4 + number) for seed in seeds]
 
@@ -154,7 +156,9 @@ def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
 
 
 def learn_batch(run: Run, stop: int) -> None:
-    """One optimizer step on the events up to `stop`; a seed whose loss or gradient is not finite stops before it."""
+    """One optimizer step on the events up to `stop`; a seed whose loss or gradient is not finite stops
+    before it.
+    """
     start = run.state.position
     flat = run.parameters.flat.detach().requires_grad_()
     chance = draw_chance(run.stream, run.variant, start, stop, run.random, noisy=True)
@@ -191,7 +195,9 @@ def stop_seed(run: Run, row: int, start: int, stop: int, losses: Tensor, gradien
 
 
 def adam_step(run: Run, gradient: Tensor) -> None:
-    """Adam on all seeds at once; the encoder's weights decay, ψ stays in its range, stopped seeds stay as they are."""
+    """Adam on all seeds at once; the encoder's weights decay, ψ stays in its range, stopped seeds stay as
+    they are.
+    """
     settings, flat = run.settings, run.parameters.flat
     first, second = run.moments
     beta1, beta2 = settings.betas
@@ -214,7 +220,9 @@ def loss_note(run: Run) -> str:
 
 
 def measure(run: Run, progress: Progress) -> None:
-    """Validation and test MAR after an epoch; the epoch with the best validation MAR is chosen, seed by seed."""
+    """Validation and test MAR after an epoch; the epoch with the best validation MAR is chosen, seed by
+    seed.
+    """
     stream = run.stream
     random = generators(run.settings.seeds, "replay")
     found = []
@@ -321,7 +329,7 @@ def resume(run: Run, path: Path) -> None:
         survival=tensors["survival"],
     )
     for generator, state in zip(run.random, tensors["random"], strict=True):
-        generator.set_state(state)
+        generator.set_state(state.clone())
     run.losses = list(tensors["losses"])
     run.epoch, run.step = header["epoch"], header["step"]
     run.chosen, run.measured, run.seconds = header["chosen"], header["measured"], header["seconds"]

@@ -1,4 +1,6 @@
-"""The loss of a batch of events (eq. 15): −log λ of events, λ of sampled non-events, KL of the learned graph."""
+"""The loss of a batch of events (eq. 15): −log λ of events, λ of sampled non-events, KL of the learned
+graph.
+"""
 
 from dataclasses import dataclass
 
@@ -122,4 +124,4 @@ def divergence(variant: Variant, logits: Tensor) -> Tensor:
         if variant.prior == "sparse"
         else 0
     )
-    return (log_q.exp() * (log_q - against)).sum((0, 2, 3))
+    return (log_q.exp() * (log_q - against)).transpose(0, 1).flatten(1).sum(1)

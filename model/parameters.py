@@ -1,4 +1,6 @@
-"""The trainable parameters of a variant: their shapes, their start, and all seeds' values in one flat matrix."""
+"""The trainable parameters of a variant: their shapes, their start, and all seeds' values in one flat
+matrix.
+"""
 
 import math
 from dataclasses import dataclass
@@ -48,7 +50,9 @@ def shapes_of(variant: Variant, d: int) -> Shapes:
 
 
 def encoder_shapes(variant: Variant, d: int) -> Shapes:
-    """Shapes of the encoder's networks; `pair` are W¹ and W² (receiver, sender, feature) of the bilinear encoder."""
+    """Shapes of the encoder's networks; `pair` are W¹ and W² (receiver, sender, feature) of the bilinear
+    encoder.
+    """
     bilinear = variant.of_encoder == "bilinear"
     pair = d if bilinear else 2 * d
     shapes = network("encoder.node1", d, d) | network("encoder.edge1", pair, d)
@@ -68,7 +72,9 @@ def count_parameters(variant: Variant, d: int) -> int:
 
 
 def width_of(variant: Variant, d: int) -> int:
-    """The embedding's width: `d`, or what gives a wide concat model as many parameters as its bilinear counterpart."""
+    """The embedding's width: `d`, or what gives a wide concat model as many parameters as its bilinear
+    counterpart.
+    """
     if not variant.wide:
         return d
     bilinear = Variant(variant.name, "bilinear", relation=variant.relation)

@@ -19,7 +19,8 @@ def log_density(
 ) -> Tensor:
     """log(λ·exp(−survival)) of each event's node in `ends` (B) with every node: (S, B, N).
 
-    `survival` (S, T + 1) is the running sum of survival terms; the integral since the pair's later clock is a difference.
+    `survival` (S, T + 1) is the running sum of survival terms; the integral since the pair's later clock is
+    a difference.
 
     The logarithm keeps the order where exp(−survival) would underflow to ties.
     """
@@ -52,7 +53,9 @@ def ranks(scores: Tensor, target: np.ndarray, source: np.ndarray) -> Tensor:
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Mid-ranks of every node's partners by how often they interacted before `until`: + Freq's second opinion."""
+    """Mid-ranks of every node's partners by how often they interacted before `until`: + Freq's second
+    opinion.
+    """
 
     ranks: Tensor  # (N, N)
 
@@ -68,7 +71,9 @@ class Frequencies:
 
 
 def mid_ranks(scores: Tensor) -> Tensor:
-    """The 0-based rank of every entry in its row (the last dimension), the largest first, ties at their mean."""
+    """The 0-based rank of every entry in its row (the last dimension), the largest first, ties at their
+    mean.
+    """
     ordered = (-scores).sort(-1).values.contiguous()
     first = torch.searchsorted(ordered, -scores)
     last = torch.searchsorted(ordered, -scores, right=True)

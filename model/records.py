@@ -1,4 +1,6 @@
-"""Everything kept of a trained variant: replay the stream with the chosen weights and write what is seen on the way."""
+"""Everything kept of a trained variant: replay the stream with the chosen weights and write what is seen on
+the way.
+"""
 
 import json
 from dataclasses import asdict
@@ -58,7 +60,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
         ranks.append(replay(run, chosen, state, len(stream), random, test, progress, frequent[1]))
         write_parquet(prediction_rows(run, state, chosen, seeds), folder / "predictions.parquet")
     write_parquet(pl.concat(attention), folder / "attention.parquet")
-    found = ranking_rows(stream, torch.cat(ranks, dim=1), seeds)
+    found = ranking_rows(stream, torch.cat(ranks, dim=1).numpy(), seeds)
     write_parquet(found, folder / "rankings.parquet")
     write_parquet(curves, folder / "curves.parquet")
     write_tensors(
@@ -81,7 +83,9 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
 
 
 def snapshot_positions(end: int, snapshots: int) -> list[int]:
-    """After how many events attention is kept: evenly up to `end`, the last at `end`; the initial one is apart."""
+    """After how many events attention is kept: evenly up to `end`, the last at `end`; the initial one is
+    apart.
+    """
     return sorted({round(end * number / (snapshots - 1)) for number in range(1, snapshots)} - {0} | {end})
 
 
@@ -143,8 +147,10 @@ def embedding_rows(z: Tensor, seeds: tuple[int, ...]) -> pl.DataFrame:
     )
 
 
-def ranking_rows(stream: Stream, ranks: Tensor, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """One row a seed and event of the table after training; association events of another relation have no row there."""
+def ranking_rows(stream: Stream, ranks: np.ndarray, seeds: tuple[int, ...]) -> pl.DataFrame:
+    """One row a seed and event of the table after training; association events of another relation have no
+    row there.
+    """
     validation, test = stream.splits
     idx = stream.idx[validation:]
     assert ranks.shape[1] == len(idx)
@@ -155,8 +161,8 @@ def ranking_rows(stream: Stream, ranks: Tensor, seeds: tuple[int, ...]) -> pl.Da
             "seed": np.repeat(np.array(seeds), known.sum()),
             "idx": np.tile(idx[known], len(seeds)),
             "split": np.tile(split[known], len(seeds)),
-            "rank_v": ranks[:, known, 0].reshape(-1).numpy(),
-            "rank_u": ranks[:, known, 1].reshape(-1).numpy(),
+            "rank_v": ranks[:, known, 0].reshape(-1),
+            "rank_u": ranks[:, known, 1].reshape(-1),
         }
     )
 
@@ -189,7 +195,7 @@ def curve_rows(run: Run) -> pl.DataFrame:
 
 
 def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """The likeliest next partners of every node after the last event, by communication, for the first seed."""
+    """The likeliest partners of every node's next communication after the last event, for the first seed."""
     stream = run.stream
     nodes = stream.nodes
     first = Parameters(parameters.shapes, parameters.flat[:1])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pipeline.event_table import read_event_table
+from pipeline.event_table import period, read_event_table
 
 ASSOCIATION, COMMUNICATION = 0, 1
 
@@ -16,7 +16,8 @@ ASSOCIATION, COMMUNICATION = 0, 1
 class Stream:
     """All events of a dataset in their order, with what a model may know before the first of them.
 
-    `splits` holds where validation and test start: events `[0, splits[0])` train, `[splits[0], splits[1])` validate.
+    `splits` holds where validation and test start: events `[0, splits[0])` train, `[splits[0], splits[1])`
+    validate.
     """
 
     name: str
@@ -56,8 +57,8 @@ class Stream:
 def load_stream(folder: Path, relation: str | None = None) -> Stream:
     """The stream of the event table in `folder`.
 
-    With another `relation` than the dataset's own, its association graph and its association events take the place
-    of the dataset's own: communications stay as they are.
+    With another `relation` than the dataset's own, its association graph and its association events take the
+    place of the dataset's own: communications stay as they are.
     """
     table = read_event_table(folder)
     relations = table.metadata["relations"]
@@ -65,7 +66,7 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
         raise ValueError(f"relation takes one of {', '.join(relations)} in {table.name!r}, not {relation!r}")
     own = table.metadata.get("own_relations", relations[:1])
     events = table.events.select("idx", "u", "v", "kind", "created_at", "split")
-    if relation is not None and relation not in own:
+    if relation is not None and own != [relation]:
         events = with_associations_of(relation, events, table.association_events, table.metadata["split"])
         own = [relation]
     nodes = table.nodes.height
@@ -96,22 +97,17 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
 def with_associations_of(
     relation: str, events: pl.DataFrame, association_events: pl.DataFrame, split: dict[str, str]
 ) -> pl.DataFrame:
-    """`events` with the association events of `relation` in place of the dataset's own; ties keep associations last."""
-    created_at = pl.col("created_at")
-    period = (
-        pl.when(created_at >= datetime.fromisoformat(split["test_start"]))
-        .then(pl.lit("test"))
-        .when(created_at >= datetime.fromisoformat(split["validation_start"]))
-        .then(pl.lit("validation"))
-        .otherwise(pl.lit("train"))
-    )
+    """`events` with the association events of `relation` in place of the dataset's own; ties keep
+    associations last.
+    """
+    boundaries = (datetime.fromisoformat(split[name]) for name in ("validation_start", "test_start"))
     others = association_events.filter(pl.col("relation") == relation).select(
         pl.lit(-1, dtype=pl.Int64).alias("idx"),
         "u",
         "v",
         pl.lit("association").alias("kind"),
         "created_at",
-        period.alias("split"),
+        period(*boundaries).alias("split"),
     )
     communications = events.filter(pl.col("kind") == "communication")
     return pl.concat([communications, others]).sort("created_at", maintain_order=True)

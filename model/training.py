@@ -19,11 +19,12 @@ def train(
     log: Log | None = None,
     start_over: bool = False,
 ) -> dict[str, Any]:
-    """Train `variant` on the event table in `dataset_folder`, write everything kept of it to `folder`, return model.json.
+    """Train `variant` on the event table in `dataset_folder`, write everything kept of it to `folder`,
+    return model.json.
 
-    A training that was killed goes on from its last checkpoint and ends bit-identical to one that was not; a finished
-    one of the same table, variant and settings is not repeated (`log` says so). A checkpoint that does not fit is
-    refused; `start_over` discards it.
+    A training that was killed goes on from its last checkpoint and ends bit-identical to one that was not; a
+    finished one of the same table, variant and settings is not repeated (`log` says so). A checkpoint that
+    does not fit is refused; `start_over` discards it.
     """
     stream = load_stream(dataset_folder, variant.relation)
     told = log or (lambda _: None)

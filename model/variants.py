@@ -1,4 +1,6 @@
-"""The rows of the results table: every model of the paper as data. Imports no torch, so that naming variants is cheap."""
+"""The rows of the results table: every model of the paper as data. Imports no torch, so that naming variants
+is cheap.
+"""
 
 import re
 from collections.abc import Sequence
@@ -22,10 +24,11 @@ SPARSE_PRIORS = {
 class Variant:
     """One model of the results table.
 
-    `attention` says where S comes from: DyRep's rule on an association graph (`association`), a random graph kept
-    fixed (`random`), the encoder (`learned`); `gcn` and `gat` are static graph networks on the association graph.
-    `relation` names the association graph (None: the dataset's own), `random_associations` replaces its start by a
-    random graph of the same size. `prior` and `edge_types` (the paper's r) describe LDG's multirelational graph.
+    `attention` says where S comes from: DyRep's rule on an association graph (`association`), a random graph
+    kept fixed (`random`), the encoder (`learned`); `gcn` and `gat` are static graph networks on the
+    association graph. `relation` names the association graph (None: the dataset's own),
+    `random_associations` replaces its start by a random graph of the same size. `prior` and `edge_types`
+    (the paper's r) describe LDG's multirelational graph.
     """
 
     name: str

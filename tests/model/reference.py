@@ -1,6 +1,6 @@
 """The model straight from the equations: dense, one event and one seed at a time, slow and obvious.
 
-Automatic differentiation gives the gradients. Nothing here is shared with the engine but the shapes of parameters.
+Automatic differentiation gives the gradients. Nothing is shared with the engine but the names of parameters.
 """
 
 import math
@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+
+from model.variants import Variant
 
 
 def elu(x: Tensor) -> Tensor:
@@ -73,7 +75,7 @@ def waiting(seconds: float) -> Tensor:
 class Reference:
     """One seed. `s` is S (N, N, r); `near` says who is whose neighbour by which edge type."""
 
-    variant: object
+    variant: Variant
     p: dict[str, Tensor]
     z: Tensor  # (N, d)
     s: Tensor  # (N, N, r)
@@ -85,8 +87,8 @@ class Reference:
     logits: list[Tensor] = field(default_factory=list)
     trail: list[Tensor] = field(default_factory=list)
 
-    def event(self, u: int, v: int, tau: float, k: int, others: Tensor, noise: Tensor) -> None:
-        """One event in the order of the equations; `others` (2, 5) are the non-events' nodes for u and for v."""
+    def event(self, u: int, v: int, tau: float, k: int, others: Tensor, noise: Tensor | None) -> None:
+        """One event in the order of the equations; `others` (2, 5) are non-events' nodes for u and for v."""
         lam = rate(self.p, self.z[u], self.z[v], k)
         self.log_rates.append(torch.log(lam))
         not_happened = [
@@ -129,9 +131,10 @@ class Reference:
             )
         return z
 
-    def learned_attention(self, u: int, v: int, noise: Tensor) -> Tensor:
+    def learned_attention(self, u: int, v: int, noise: Tensor | None) -> Tensor:
         prior = torch.tensor(self.variant.prior_probabilities, dtype=self.z.dtype)
         s, near = self.s.clone(), self.near.clone()
+        assert noise is not None
         both = []
         for direction, (i, j) in enumerate(((u, v), (v, u))):
             logits = encode(self.p, self.z, i, j, self.variant.passes)
@@ -176,27 +179,24 @@ class Reference:
         return torch.stack([-torch.stack(self.log_rates).sum(), torch.stack(self.survival).sum(), kl])
 
 
-def static_embeddings(variant: object, p: dict[str, Tensor], features: Tensor, adjacency: Tensor) -> Tensor:
+def static_embeddings(variant: Variant, p: dict[str, Tensor], features: Tensor, adjacency: Tensor) -> Tensor:
     """GCN and GAT, node by node."""
 
     def gcn(x: Tensor) -> Tensor:
         degree = [1 + int(adjacency[i].sum()) for i in range(len(x))]
-        return torch.stack(
-            [
-                sum(
-                    x[j] / math.sqrt(degree[i] * degree[j])
-                    for j in range(len(x))
-                    if j == i or adjacency[i, j]
-                )
-                for i in range(len(x))
-            ]
-        )
+        out = []
+        for i in range(len(x)):
+            around = [j for j in range(len(x)) if j == i or adjacency[i, j]]
+            out.append(torch.stack([x[j] / math.sqrt(degree[i] * degree[j]) for j in around]).sum(0))
+        return torch.stack(out)
 
     def gat(x: Tensor, a: Tensor) -> Tensor:
         out = []
         for i in range(len(x)):
             around = [j for j in range(len(x)) if j == i or adjacency[i, j]]
-            scores = torch.stack([torch.nn.functional.leaky_relu(x[i] @ a[0] + x[j] @ a[1], 0.2) for j in around])
+            scores = torch.stack(
+                [torch.nn.functional.leaky_relu(x[i] @ a[0] + x[j] @ a[1], 0.2) for j in around]
+            )
             out.append((torch.softmax(scores, 0)[:, None] * x[around]).sum(0))
         return torch.stack(out)
 

@@ -29,7 +29,7 @@ EXTRA = [
 
 
 def engine(stream, variant: Variant, seeds, dtype, batches):
-    """Losses (S, 3), versions of the last batch, logits, gradient, final state of the engine over several batches."""
+    """Parameters, final state, and each batch's losses (S, 3), gradient, chance and outcome."""
     parameters = initial_parameters(variant, D, generators(seeds, "weights"), dtype)
     state = initial_state(stream, variant, D, generators(seeds, "start"), dtype)
     random = generators(seeds, "training")
@@ -98,12 +98,16 @@ def test_engine_and_reference_agree_in_every_intermediate_and_gradient(variant, 
     assert_same(random_stream(seed), variant, torch.float64, 1e-9)
 
 
-@pytest.mark.parametrize("key", ["dyrep-bilinear", "ldg_learned_sparse-bilinear", "ldg_learned_uniform-concat"])
+@pytest.mark.parametrize(
+    "key", ["dyrep-bilinear", "ldg_learned_sparse-bilinear", "ldg_learned_uniform-concat"]
+)
 def test_engine_and_reference_agree_in_single_precision(key):
     assert_same(random_stream(5, features=True), VARIANTS[key], torch.float32, 1e-5)
 
 
-@pytest.mark.parametrize("variant", [VARIANTS["ldg_learned_sparse-bilinear"], VARIANTS["gat-concat"]], ids=str)
+@pytest.mark.parametrize(
+    "variant", [VARIANTS["ldg_learned_sparse-bilinear"], VARIANTS["gat-concat"]], ids=str
+)
 def test_gradients_of_the_reference_are_finite_differences(variant):
     stream = random_stream(11, nodes=5, events=5)
     seeds = (0,)

@@ -1,0 +1,193 @@
+"""Seed-events a second of the engine and of the test reference, side by side in one run.
+
+    python -m benchmarks.training --dataset DIR --variant ldg_learned_sparse --interaction bilinear \
+        --seeds 10 --events 2000 --json
+    python -m benchmarks.training --growth --json
+
+Rates are by the clock and, because a shared machine slows everything down, by processor time as well.
+"""
+
+import argparse
+import json
+import math
+import resource
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from model.dynamics import initial_state
+from model.learning import Run, TrainingSettings, generators, learn_batch, new_run, replay
+from model.loss import draw_chance
+from model.parameters import initial_parameters, width_of
+from model.stream import Stream, load_stream
+from model.variants import Variant, variant_named
+from pipeline.progress import Progress
+from tests.model.reference import Reference
+
+GROWTH = (100, 300, 1000, 3000)
+
+
+def synthetic_stream(nodes: int, events: int, seed: int = 0) -> Stream:
+    """A stream whose nodes interact with a few partners each, for measuring growth with N."""
+    rng = np.random.default_rng(seed)
+    u = rng.integers(0, nodes, events)
+    v = (u + 1 + rng.geometric(0.3, events) % (nodes - 1)) % nodes
+    v = np.where(v == u, (u + 1) % nodes, v)
+    return Stream(
+        name=f"synthetic_{nodes}",
+        fingerprint="",
+        nodes=nodes,
+        u=u,
+        v=v,
+        k=(rng.random(events) < 0.9).astype(np.int64),
+        seconds=np.sort(rng.random(events) * 86400 * 100),
+        start=datetime(2013, 1, 1),
+        idx=np.arange(events),
+        splits=(events, events),
+        associations=np.zeros((nodes, nodes), dtype=bool),
+        features=None,
+    )
+
+
+def learn_all(run: Run, stops: Iterable[int]) -> None:
+    """One optimizer step a batch."""
+    for stop in stops:
+        learn_batch(run, stop)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the clock and of processor time."""
+    clock, processor = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - clock, time.process_time() - processor
+
+
+def rates(work: Callable[[], object], seed_events: int) -> dict[str, float]:
+    """Seed-events a second of `work`."""
+    clock, processor = timed(work)
+    return {
+        "seed_events_per_second": round(seed_events / clock, 1),
+        "seed_events_per_cpu_second": round(seed_events / processor, 1),
+    }
+
+
+def measure_engine(
+    stream: Stream, variant: Variant, settings: TrainingSettings, events: int
+) -> dict[str, Any]:
+    """Training on the first events after a batch of warming up, then evaluation of as many."""
+    run = new_run(stream, variant, settings)
+    first = settings.batch
+    learn_batch(run, first)
+    last = first + events
+
+    batches = range(first + settings.batch, last + 1, settings.batch)
+    seed_events = len(settings.seeds) * len(batches) * settings.batch
+    found = {"training": rates(partial(learn_all, run, batches), seed_events)}
+    start = run.state.position
+    stop = min(start + events, len(stream))
+    if stop > start:
+        with Progress("evaluate", stop - start, "events", lambda _: None) as progress:
+            random = generators(settings.seeds, "replay")
+            work = partial(replay, run, run.parameters, run.state, stop, random, start, progress)
+            found["evaluation"] = rates(work, len(settings.seeds) * (stop - start))
+    found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return found
+
+
+def measure_reference(stream: Stream, variant: Variant, d: int, events: int) -> dict[str, float]:
+    """The test reference on one seed: forward and gradient of a batch of `events`."""
+    d = width_of(variant, d)
+    parameters = initial_parameters(variant, d, generators((0,), "weights"))
+    state = initial_state(stream, variant, d, generators((0,), "start"))
+    chance = draw_chance(stream, variant, 0, events, generators((0,), "training"), noisy=True)
+    named = {name: w[0].clone().requires_grad_() for name, w in parameters.named.items()}
+    attention = state.attention.dense()[0]
+
+    def learn() -> None:
+        reference = Reference(variant, named, state.z[0], attention, attention != 0, [0.0] * stream.nodes)
+        for b in range(events):
+            noise = None if chance.noise is None else chance.noise[b, 0].float()
+            ends = int(stream.u[b]), int(stream.v[b])
+            reference.event(*ends, float(stream.seconds[b]), int(stream.k[b]), chance.others[0, b], noise)
+        reference.losses().sum().backward()
+
+    return rates(learn, events)
+
+
+def measure_growth(settings: TrainingSettings, events: int) -> dict[str, Any]:
+    """Processor time an event of learned sparse bilinear LDG against N, and its slope in log–log."""
+    variant = variant_named("ldg_learned_sparse-bilinear", ["Follow"])
+    seconds = {}
+    for nodes in GROWTH:
+        run = new_run(synthetic_stream(nodes, settings.batch + events), variant, settings)
+        learn_batch(run, settings.batch)
+        batches = range(2 * settings.batch, settings.batch + events + 1, settings.batch)
+        _, processor = timed(partial(learn_all, run, batches))
+        seconds[nodes] = processor / (len(batches) * settings.batch)
+    slope = float(np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0])
+    steps = pairwise(GROWTH)
+    local = {f"{a}-{b}": round(math.log(seconds[b] / seconds[a]) / math.log(b / a), 3) for a, b in steps}
+    return {
+        "cpu_ms_per_event": {nodes: round(1000 * value, 3) for nodes, value in seconds.items()},
+        "slope": round(slope, 3),
+        "slopes": local,
+        "seeds": len(settings.seeds),
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def main() -> None:
+    """Measure what the arguments ask for and print it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--dataset", type=Path, help="folder of an event table; a synthetic stream without it"
+    )
+    parser.add_argument("--variant", default="ldg_learned_sparse")
+    parser.add_argument("--interaction", default="bilinear", choices=("concat", "bilinear"))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--events", type=int, default=2000)
+    parser.add_argument("--reference-events", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument(
+        "--growth", action="store_true", help="time an event against the number of nodes instead"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    found: dict[str, Any] = {"threads": arguments.threads}
+    if arguments.growth:
+        found |= measure_growth(TrainingSettings(seeds=tuple(range(min(arguments.seeds, 2))), batch=50), 100)
+    else:
+        key = f"{arguments.variant}-{arguments.interaction}"
+        if arguments.dataset:
+            names = json.loads((arguments.dataset / "dataset.json").read_text(encoding="utf-8"))["relations"]
+            variant = variant_named(key, names)
+            stream = load_stream(arguments.dataset, variant.relation)
+        else:
+            variant = variant_named(key, ["Follow"])
+            stream = synthetic_stream(284, 3 * arguments.events)
+        settings = TrainingSettings(seeds=tuple(range(arguments.seeds)))
+        found |= {"variant": key, "nodes": stream.nodes, "seeds": arguments.seeds}
+        found["engine"] = measure_engine(stream, variant, settings, arguments.events)
+        if variant.is_recurrent:
+            found["reference"] = measure_reference(stream, variant, settings.d, arguments.reference_events)
+            ours, theirs = found["engine"]["training"], found["reference"]
+            found["times_the_reference"] = {name: round(ours[name] / theirs[name], 1) for name in theirs}
+    if arguments.json:
+        print(json.dumps(found))
+    else:
+        for name, value in found.items():
+            print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,298 @@
+"""Training from an event table to the files of a variant: whole, resumable, seed by seed independent."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from model import learning
+from model.checkpoint import CheckpointError, read_tensors, write_tensors
+from model.learning import learn_batch, new_run
+from model.stream import load_stream
+from model.training import TrainingSettings, train
+from model.variants import variant_named, variants_for
+from pipeline.event_table import Split, build_event_table, write_event_table
+from tests.model.streams import random_stream
+
+RELATIONS = ["Follow", "Friend"]
+SETTINGS = TrainingSettings(seeds=(0, 1, 2), epochs=2, batch=10, d=4, snapshots=3)
+RECORDS = ("curves", "rankings", "attention", "embeddings", "predictions")
+
+
+def write_table(folder: Path, nodes: int = 12, events: int = 90, seed: int = 0) -> Path:
+    """A small event table with two relations; the second is not the dataset's own."""
+    stream = random_stream(seed, nodes, events)
+    names = [f"node {node}" for node in range(nodes)]
+    start = datetime(2013, 1, 1)
+    created = [start + timedelta(minutes=n // 2) for n in range(events)]  # every other event is a tie
+    rows = pl.DataFrame(
+        {
+            "source": [names[u] for u in stream.u],
+            "target": [names[v] for v in stream.v],
+            "type": ["PushEvent" if k else "FollowEvent" for k in stream.k],
+            "kind": ["communication" if k else "association" for k in stream.k],
+            "created_at": created,
+        }
+    )
+    ties = [(names[u], names[v]) for u, v in np.argwhere(stream.associations)]
+    associations = pl.DataFrame(
+        [
+            (relation, snapshot, *tie)
+            for relation in RELATIONS
+            for snapshot in ("initial", "final")
+            for tie in ties
+        ],
+        schema=["relation", "snapshot", "source", "target"],
+        orient="row",
+    )
+    own = rows.filter(pl.col("kind") == "association").select(
+        pl.lit("Follow").alias("relation"), "source", "target", "created_at"
+    )
+    other = own.tail(8).with_columns(pl.lit("Friend").alias("relation"))
+    table = build_event_table(
+        name="small",
+        title="Small",
+        description="",
+        rows=rows,
+        node_names=names,
+        split=Split(created[events - 25]),
+        own_relations=["Follow"],
+        associations=associations,
+        association_events=pl.concat([own, other]),
+    )
+    write_event_table(table, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return write_table(tmp_path_factory.mktemp("small"))
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Everything of a trained folder that must not depend on when and how often it was interrupted."""
+    weights, _ = read_tensors(folder / "weights.safetensors")
+    summary = json.loads((folder / "model.json").read_text())
+    for timing in ("training_seconds", "finished_at"):
+        summary.pop(timing)
+    frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in RECORDS}
+    return {
+        "weights": {name: w.numpy().tobytes() for name, w in weights.items()},
+        "summary": summary,
+        **frames,
+    }
+
+
+def assert_identical(left: dict[str, Any], right: dict[str, Any]) -> None:
+    assert left["weights"] == right["weights"]
+    assert left["summary"] == right["summary"]
+    for name in RECORDS:
+        assert left[name].equals(right[name]), name
+
+
+@pytest.mark.parametrize("variant", variants_for(RELATIONS), ids=lambda variant: variant.key)
+def test_every_variant_trains_and_leaves_every_promised_file(variant, dataset, tmp_path):
+    settings = replace(SETTINGS, seeds=(0, 4), epochs=1)
+    summary = train(dataset, variant, settings, tmp_path / variant.key)
+    stream = load_stream(dataset, variant.relation)
+    known = (stream.idx[stream.splits[0] :] >= 0).sum()
+    rankings = pl.read_parquet(tmp_path / variant.key / "rankings.parquet")
+    assert rankings.height == 2 * known
+    assert rankings["rank_v"].is_between(0, stream.nodes - 2).all()
+    assert summary["not_ranked"]["associations_of_another_relation"] == len(stream) - stream.splits[0] - known
+    attention = pl.read_parquet(tmp_path / variant.key / "attention.parquet")
+    if variant.is_recurrent:
+        assert set(attention.filter(pl.col("label") == "final")["seed"]) == {0, 4}
+        total = attention.group_by("seed", "snapshot", "edge_type", "u").agg(pl.col("weight").sum())
+        np.testing.assert_allclose(total["weight"], 1, atol=1e-4)
+    else:
+        assert attention.is_empty()
+    curves = pl.read_parquet(tmp_path / variant.key / "curves.parquet")
+    assert curves["mar"].is_not_null().sum() == 2
+    predictions = pl.read_parquet(tmp_path / variant.key / "predictions.parquet")
+    assert predictions.height == 10 * stream.nodes
+    assert (predictions["node"] != predictions["partner"]).all()
+    assert not (tmp_path / variant.key / "checkpoint.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    "key", ["ldg_learned_sparse-bilinear", "ldg_learned_uniform-concat", "dyrep_random-bilinear"]
+)
+def test_a_seed_ends_with_the_same_bits_whoever_shares_its_batch(key, dataset, tmp_path):
+    variant = variant_named(key, RELATIONS)
+    settings = replace(SETTINGS, d=32)
+    train(dataset, variant, settings, tmp_path / "together")
+    train(dataset, variant, replace(settings, seeds=(1,)), tmp_path / "alone")
+    together, alone = contents(tmp_path / "together"), contents(tmp_path / "alone")
+    both, _ = read_tensors(tmp_path / "together" / "weights.safetensors")
+    one, _ = read_tensors(tmp_path / "alone" / "weights.safetensors")
+    for name in one:
+        assert torch.equal(both[name][1:2], one[name]), name
+    for name in ("rankings", "curves", "embeddings"):
+        assert together[name].filter(pl.col("seed") == 1).equals(alone[name]), name
+
+
+KILLED = """
+import sys, os, signal
+from pathlib import Path
+from model import learning
+from model.training import TrainingSettings, train
+from model.variants import variant_named
+sys.path.insert(0, {root!r})
+after = int(sys.argv[3])
+learn_batch = learning.learn_batch
+def counted(run, stop):
+    learn_batch(run, stop)
+    if run.step == after:
+        os.kill(os.getpid(), signal.SIGKILL)
+learning.learn_batch = counted
+settings = TrainingSettings(seeds=(0, 1, 2), epochs=2, batch=10, d=4, snapshots=3, checkpoint_minutes=0)
+train(Path(sys.argv[1]), variant_named({key!r}, ["Follow", "Friend"]), settings, Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("key", ["ldg_learned_sparse-bilinear", "dyrep-concat"])
+@pytest.mark.parametrize("after", [3, 5, 8])
+def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, tmp_path):
+    variant = variant_named(key, RELATIONS)
+    train(dataset, variant, SETTINGS, tmp_path / "whole")
+    root = str(Path(learning.__file__).parents[1])
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED.format(root=root, key=key), dataset, tmp_path / "killed", str(after)],
+        cwd=root,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "killed" / "model.json").exists()
+    lines = []
+    train(dataset, variant, SETTINGS, tmp_path / "killed", lines.append)
+    assert any("goes on from" in line for line in lines)
+    assert_identical(contents(tmp_path / "whole"), contents(tmp_path / "killed"))
+
+
+def test_a_finished_training_is_not_repeated_and_says_so(dataset, tmp_path):
+    variant = variant_named("dyrep-concat", RELATIONS)
+    first = train(dataset, variant, SETTINGS, tmp_path)
+    lines = []
+    assert train(dataset, variant, SETTINGS, tmp_path, lines.append) == first
+    assert lines == ["dyrep-concat: already trained on this event table with these settings; nothing to do"]
+    assert train(dataset, variant, replace(SETTINGS, epochs=1), tmp_path)["settings"]["epochs"] == 1
+
+
+def test_frequency_uses_the_weights_of_the_finished_model_beside_it(dataset, tmp_path):
+    plain, frequent = (variant_named(f"ldg_learned_sparse{s}-bilinear", RELATIONS) for s in ("", "_freq"))
+    train(dataset, plain, SETTINGS, tmp_path / plain.key)
+    lines = []
+    train(dataset, frequent, SETTINGS, tmp_path / frequent.key, lines.append)
+    assert any("uses the weights of ldg_learned_sparse-bilinear" in line for line in lines)
+    beside, alone = contents(tmp_path / plain.key), contents(tmp_path / frequent.key)
+    assert beside["weights"] == alone["weights"]
+    assert beside["curves"].equals(alone["curves"])
+    assert not beside["rankings"].equals(alone["rankings"])
+    train(dataset, frequent, SETTINGS, tmp_path / "elsewhere" / frequent.key)
+    assert contents(tmp_path / "elsewhere" / frequent.key)["rankings"].equals(alone["rankings"])
+
+
+def interrupted(dataset, folder, variant, settings=SETTINGS) -> Path:
+    """A folder with the checkpoint of a training in its first epoch."""
+    run = new_run(load_stream(dataset), variant, settings)
+    learn_batch(run, 10)
+    learning.save(run, folder / "checkpoint.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"key": "dyrep-bilinear"}, "variant"),
+        ({"settings": replace(SETTINGS, learning_rate=0.1)}, "settings"),
+        ({"table": 1}, "fingerprint"),
+        ({"version": 999}, "version"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused_with_the_reason(
+    change, reason, dataset, tmp_path, monkeypatch
+):
+    variant = variant_named("dyrep-concat", RELATIONS)
+    folder = interrupted(dataset, tmp_path / "model", variant)
+    other = write_table(tmp_path / "table", seed=change["table"]) if "table" in change else dataset
+    monkeypatch.setattr(learning, "VERSION", change.get("version", learning.VERSION))
+    variant = variant_named(change.get("key", "dyrep-concat"), RELATIONS)
+    with pytest.raises(CheckpointError, match=reason):
+        train(other, variant, change.get("settings", SETTINGS), folder)
+    train(other, variant, change.get("settings", SETTINGS), folder, start_over=True)
+
+
+def test_a_damaged_checkpoint_is_refused_whether_cut_or_altered(dataset, tmp_path):
+    variant = variant_named("dyrep-concat", RELATIONS)
+    path = interrupted(dataset, tmp_path, variant) / "checkpoint.safetensors"
+    whole = path.read_bytes()
+    for damaged in (
+        whole[:-100],
+        whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:],
+        b"",
+        b"not a checkpoint",
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="damaged"):
+            train(dataset, variant, SETTINGS, tmp_path)
+
+
+def test_a_seed_whose_loss_is_not_finite_stops_alone_and_says_where(dataset, tmp_path, monkeypatch):
+    variant = variant_named("dyrep-bilinear", RELATIONS)
+    train(dataset, variant, SETTINGS, tmp_path / "whole")
+
+    def poisoned(run, stop):
+        if run.step == 2 and 1 not in run.stopped:
+            run.parameters.named["update.self"][1, 0, 0] = float("nan")
+        learn_batch(run, stop)
+
+    monkeypatch.setattr(learning, "learn_batch", poisoned)
+    summary = train(dataset, variant, SETTINGS, tmp_path / "poisoned")
+    stopped = summary["stopped"]["1"]
+    assert stopped["step"] == 3
+    assert stopped["events"] == [20, 30]
+    assert set(stopped["parameter_ranges"]) >= {"intensity.rate", "update.self"}
+    assert summary["seeds"] == [0, 2]
+    whole, left = contents(tmp_path / "whole"), contents(tmp_path / "poisoned")
+    for name in ("rankings", "embeddings"):
+        assert whole[name].filter(pl.col("seed") != 1).equals(left[name]), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"seeds": ()}, "seeds"),
+        ({"seeds": (1, 1)}, "seeds"),
+        ({"batch": 0}, "batch"),
+        ({"betas": (1.0, 0.9)}, "betas"),
+    ],
+)
+def test_impossible_settings_are_refused_naming_the_argument(arguments, named):
+    with pytest.raises(ValueError, match=named):
+        TrainingSettings(**arguments)
+
+
+def test_another_relation_brings_its_own_association_events(dataset):
+    own, other = load_stream(dataset), load_stream(dataset, "Friend")
+    assert (own.idx >= 0).all()
+    assert (other.k == 0).sum() == (other.idx < 0).sum() == 8
+    assert (own.k == 1).sum() == (other.k == 1).sum()
+    with pytest.raises(ValueError, match="relation takes one of Follow, Friend"):
+        load_stream(dataset, "Enemy")
+
+
+def test_tensors_come_back_with_their_header(tmp_path):
+    write_tensors({"a": torch.arange(3)}, {"note": "λ"}, tmp_path / "x.safetensors")
+    tensors, header = read_tensors(tmp_path / "x.safetensors")
+    assert header["note"] == "λ"
+    assert tensors["a"].tolist() == [0, 1, 2]
