@@ -3,7 +3,6 @@
 import altair as alt
 import numpy as np
 import polars as pl
-from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from pipeline.event_table import EventTable
@@ -46,6 +45,9 @@ def chosen_variants(variants: list[str]) -> list[str]:
 
 def tsne(z: np.ndarray) -> np.ndarray:
     """Two coordinates a node; the same for the same embeddings."""
+    # Loading scikit-learn takes seconds, which only a drawing should cost.
+    from sklearn.manifold import TSNE
+
     perplexity = min(30.0, (len(z) - 1) / 3)
     # Threads of so small a problem wait for one another longer than they work.
     with threadpool_limits(1):
