@@ -1,5 +1,8 @@
 """Finding the dense subnetwork: DuckDB out of core beside a plain Polars group-by on the same events.
 
+The group-by only counts; the pipeline then reads the events of those who may qualify once more, to count an
+event archived twice once and to see who is tied to whom.
+
 `python -m benchmarks.subnetwork --events 50000000`
 """
 
