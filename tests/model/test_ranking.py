@@ -1,0 +1,88 @@
+"""Ranking is the rule written out: density of every candidate, one at a time."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from model import ranking
+from model.dynamics import initial_state
+from model.evaluation import mid_ranks
+from model.learning import generators
+from model.loss import draw_chance, run_batch
+from model.parameters import initial_parameters
+from model.ranking import Frequencies, log_density, rank_events
+from model.variants import variant_named
+from tests.model.reference import Reference, rate
+from tests.model.streams import random_stream
+
+D = 4
+
+
+@pytest.mark.parametrize("key", ["dyrep-concat", "ldg_learned_sparse-bilinear"])
+def test_every_candidate_is_scored_by_its_conditional_density(key, monkeypatch):
+    monkeypatch.setattr(ranking, "HORIZON", 6)
+    variant = variant_named(key, ["Follow"])
+    stream = random_stream(3, nodes=6, events=16)
+    parameters = initial_parameters(variant, D, generators((5,), "weights"), torch.float64)
+    state = initial_state(stream, variant, D, generators((5,), "start"), torch.float64)
+    p = {name: w[0] for name, w in parameters.named.items()}
+    start = state.attention.dense()[0]
+    reference = Reference(variant, p, state.z[0], start, start != 0, [0.0] * stream.nodes)
+    survival: list[float] = []
+    random = generators((5,), "replay")
+    for stop in (7, 16):
+        first = state.position
+        chance = draw_chance(stream, variant, first, stop, random, noisy=False)
+        with torch.no_grad():
+            outcome = run_batch(stream, variant, parameters.named, state, stop, chance, {}, learn=False)
+            for source, target, column in (
+                (outcome.batch.u, outcome.batch.v, 0),
+                (outcome.batch.v, outcome.batch.u, 1),
+            ):
+                scores = log_density(
+                    outcome.versions, outcome.batch, source, outcome.symmetric, outcome.rate, state.survival
+                )[0].numpy()
+                ours = rank_events(
+                    outcome.versions, outcome.batch, outcome.symmetric, outcome.rate, state.survival
+                )[0, :, column]
+                np.testing.assert_array_equal(ours, mid_ranks(scores, target, source))
+            for b, event in enumerate(range(first, stop)):
+                u, v, k = int(stream.u[event]), int(stream.v[event]), int(stream.k[event])
+                expected = log_density(
+                    outcome.versions,
+                    outcome.batch,
+                    outcome.batch.u,
+                    outcome.symmetric,
+                    outcome.rate,
+                    state.survival,
+                )[0, b]
+                tau = float(stream.seconds[event])
+                clock = list(reference.clock)
+                z = reference.z
+                noise = torch.zeros(2, 3, dtype=torch.float64)
+                reference.event(u, v, tau, k, chance.others[0, b], noise)
+                for j in set(range(stream.nodes)) - {u}:
+                    since = max(clock[u], clock[j])
+                    passed = [
+                        survival[past]
+                        for past in range(max(0, event - 6), event)
+                        if stream.seconds[past] > since
+                    ]
+                    density = float(rate(p, z[u], z[j], k)) * math.exp(-sum(passed))
+                    assert float(expected[j]) == pytest.approx(math.log(density), rel=1e-9)
+                survival.append(float(reference.survival[-1]))
+
+
+def test_frequency_ranks_partners_by_how_often_they_interacted():
+    stream = random_stream(1, nodes=5, events=20)
+    ranks = Frequencies.of_events(stream, 12).ranks.numpy()
+    counts = np.zeros((5, 5))
+    for u, v in zip(stream.u[:12], stream.v[:12], strict=True):
+        counts[u, v] += 1
+        counts[v, u] += 1
+    for node in range(5):
+        above = (counts[node][None] > counts[node][:, None]).sum(1)
+        level = (counts[node][None] == counts[node][:, None]).sum(1) - 1
+        np.testing.assert_allclose(ranks[node], above + level / 2)
