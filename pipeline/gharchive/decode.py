@@ -11,6 +11,9 @@ from pipeline.gharchive.inflate import Limits, inflate
 from pipeline.gharchive.salvage import BLANK, Fragment, Salvaged, salvage
 
 LIMITS = Limits()
+PATIENT_BYTES = (
+    1 << 20
+)  # text without a line's end is taken for one long event up to here, beyond it for damage
 
 
 @dataclass
@@ -39,28 +42,27 @@ def decode(path: Path, damage: list[str], limits: Limits = LIMITS) -> Iterator[B
 
     What is wrong with the file as a whole (broken gzip, a limit exceeded) is appended to `damage`.
     """
-    offset = 0
-    rest = b""
+    offset = gathered = 0
+    pieces: list[bytes] = []
     patience = 0  # how much text to gather before looking again for the end of an event
     for piece in inflate(path, limits, damage):
-        text = rest + piece if rest else piece
-        if len(text) < patience:
-            rest = text
+        pieces.append(piece)
+        gathered += len(piece)
+        if gathered < patience:
             continue
+        text = b"".join(pieces)
         end = text.rfind(b"\n") + 1
         block = read_block(text[:end], offset) if end else _without_lines(text, offset)
+        if block is None and gathered > limits.event_bytes:
+            damage.append(f"no event ends within {limits.event_bytes:,} bytes after byte {offset:,}")
+            block = read_block(text, offset)
         if block is None:
-            if len(text) > limits.event_bytes:
-                damage.append(f"no event ends within {limits.event_bytes:,} bytes after byte {offset:,}")
-                block = read_block(text, offset)
-            else:
-                rest, patience = text, 2 * len(text)
-                continue
+            pieces, patience = [text], 2 * gathered
+            continue
         yield block
-        patience = 0
         offset += len(block.text)
-        rest = text[len(block.text) :]
-    if rest:
+        pieces, gathered, patience = [text[len(block.text) :]], gathered - len(block.text), 0
+    if rest := b"".join(pieces):
         yield read_block(rest, offset)
 
 
@@ -120,6 +122,8 @@ def _without_lines(text: bytes, offset: int) -> Block | None:
             break
         if (events := _clean(text[: end + 1])) is not None:
             return Block(offset, text[: end + 1], events)
+    if len(text) < PATIENT_BYTES:
+        return None
     items = list(salvage(text, offset))
     last = max((index for index, item in enumerate(items) if isinstance(item, Salvaged)), default=None)
     if last is None:

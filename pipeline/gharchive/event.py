@@ -1,16 +1,18 @@
 """What an event is on the wire: only the fields that are needed, in any of the archive's seven shapes."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # what a column of numbers can hold
 
 
 class Actor(msgspec.Struct, gc=False):
     """`actor` as an object (shapes A, C, D)."""
 
     login: str | None = None
-    id: int | None = None
+    id: Number | None = None
 
 
 class Repo(msgspec.Struct, gc=False):
@@ -39,7 +41,17 @@ class Event(msgspec.Struct, gc=False):
     payload: msgspec.Raw = msgspec.Raw(b"")
 
 
+class Payload(msgspec.Struct, gc=False):
+    """The fields of a payload that tell an account or a repository, in whatever form they are."""
+
+    actor: Any = None
+    repo: Any = None
+    target: Any = None
+    member: Any = None
+
+
 decoder = msgspec.json.Decoder(Event)
+payload_decoder = msgspec.json.Decoder(Payload)
 
 
 def is_event_type(value: object) -> bool:

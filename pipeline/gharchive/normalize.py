@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from isal.isal_zlib import crc32
 
-from pipeline.gharchive.event import Actor, Event, text
+from pipeline.gharchive.event import Actor, Event, Payload, payload_decoder, text
 
 OWNER_TYPES = frozenset(
     {
@@ -66,9 +66,7 @@ def resolve(event: Event) -> Row | str:
     actor = event.actor
     actor_id = None
     if isinstance(actor, Actor):
-        actor, actor_id = (
-            (actor.login, actor.id) if actor.login else (_login(_payload(event).get("actor")), None)
-        )
+        actor, actor_id = (actor.login, actor.id) if actor.login else (_login(_payload(event).actor), None)
     if not actor:
         return "no actor"
 
@@ -79,7 +77,7 @@ def resolve(event: Event) -> Row | str:
             return "no repository owner"
     else:
         field = PERSON_FIELDS[event.type]
-        counterpart = _login(_payload(event).get(field))
+        counterpart = _login(getattr(_payload(event), field))
         if counterpart is None:
             return f"no payload.{field}"
     if not (actor.isascii() and counterpart.isascii()) and "\ufffd" in actor + counterpart:
@@ -117,14 +115,19 @@ def microseconds(created_at: str) -> int | None:
         return None
 
 
-def _payload(event: Event) -> dict[str, Any]:
-    """The payload's fields; broken UTF-8 in one of them does not hide the others."""
-    raw = bytes(event.payload)
+def _payload(event: Event) -> Payload:
+    """The payload's telling fields; broken UTF-8 in one of them does not hide the others."""
     try:
-        payload = json.loads(raw.decode("utf-8", "replace")) if raw else None
-    except (ValueError, RecursionError):
-        return {}
-    return payload if isinstance(payload, dict) else {}
+        return payload_decoder.decode(event.payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        try:
+            fields = json.loads(bytes(event.payload).decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return Payload()
+        known = (
+            {name: fields.get(name) for name in Payload.__struct_fields__} if isinstance(fields, dict) else {}
+        )
+        return Payload(**known)
 
 
 def _login(value: object) -> str | None:
@@ -146,7 +149,7 @@ def _owner_and_repo(event: Event) -> tuple[str | None, str | None]:
         owner = _owner(event.repo.name)
         if owner is not None:
             return owner, event.repo.name
-        repo = text(_payload(event).get("repo"))
+        repo = text(_payload(event).repo)
         return (owner, repo) if (owner := _owner(repo)) is not None else (None, None)
     if event.url and event.type not in URL_IS_OF_ANOTHER:  # shape B with an owner left empty
         return _from_url(event.url)

@@ -4,10 +4,11 @@ import gzip
 import hashlib
 import zlib
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.gharchive import inflate
+from pipeline.gharchive import decode, inflate
 from pipeline.gharchive.normalize import EventRules
 from pipeline.gharchive.reading import read_file
 from tests.pipeline.gharchive.making import line, modern, second
@@ -83,12 +84,10 @@ def assert_accounted(tables):
 def test_damaged_text_costs_only_the_damaged_events(plan, piece, tmp_path_factory):
     text, whole = damaged_text(plan)
     folder = tmp_path_factory.mktemp("damage")
-    standard = inflate.PIECE_BYTES
-    try:
-        inflate.PIECE_BYTES = piece  # windows that end anywhere in an event
+    with pytest.MonkeyPatch.context() as patch:  # windows that end anywhere in an event
+        patch.setattr(inflate, "PIECE_BYTES", piece)
+        patch.setattr(decode, "PATIENT_BYTES", 3 * piece)
         tables = read(folder, gzip.compress(text, 1))
-    finally:
-        inflate.PIECE_BYTES = standard
     assert_accounted(tables)
     kept = tables.events["actor"].to_list()
     assert [actor for actor in kept if actor in set(whole)] == whole

@@ -184,6 +184,26 @@ def test_a_number_of_absurd_length_is_not_an_event(tmp_path):
     assert ids[-1] == "2"
 
 
+def test_an_event_longer_than_many_windows_is_one_event(tmp_path):
+    long = modern(1, payload={"commits": [{"sha": "ab", "message": "}{ words " * 5}] * 20_000})
+    text = line(long) + line(modern(2)) + b"\n" + line(long | {"id": "3"}) + b"\n" + line(modern(4))
+    assert read_text(tmp_path, text) == (["1", "2", "3", "4"], [], [])
+
+
+def test_a_damaged_file_without_separators_loses_only_what_is_cut(tmp_path):
+    whole = [line(modern(number)) for number in range(12_000)]
+    text = b"".join(body[:90] if number % 1000 == 500 else body for number, body in enumerate(whole))
+    ids, fragments, _ = read_text(tmp_path, text)
+    assert ids == [str(number) for number in range(12_000) if number % 1000 != 500]
+    assert len(fragments) == 12
+
+
+def test_a_number_no_column_can_hold_counts_as_absent(tmp_path):
+    event = modern(1) | {"actor": {"id": 10**24, "login": "ann"}}
+    tables = read_file(store(tmp_path / NAME, lines([event])), NAME, EventRules())
+    assert tables.events["actor_id"].to_list() == [None]
+
+
 @pytest.mark.parametrize("name", ["inflated_bytes", "ratio", "event_bytes"])
 def test_limits_are_positive(name):
     with pytest.raises(ValueError, match=f"{name} must be positive"):
