@@ -138,7 +138,9 @@ def plan_batch(stream: Stream, variant: Variant, state: State, stop: int) -> Bat
     u, v, k = stream.u[start:stop], stream.v[start:stop], stream.k[start:stop]
     events = len(u)
     versions = np.empty((events, nodes), dtype=np.int64)
-    clocks = np.empty((events, nodes))
+    heard = np.empty((events, nodes), dtype=np.int64)
+    heard_by = np.searchsorted(stream.seconds, state.clock, side="right")  # (N)
+    after = np.searchsorted(stream.seconds, stream.seconds[start:stop], side="right")  # (B)
     waiting = np.empty((events, 2))
     current = np.arange(nodes)
     steps = []
@@ -148,7 +150,7 @@ def plan_batch(stream: Stream, variant: Variant, state: State, stop: int) -> Bat
     places = list(zip(ends_of.unbind(), rows_of.unbind(), strict=True))
     for b in range(events):
         i, j, now = int(u[b]), int(v[b]), stream.seconds[start + b]
-        versions[b], clocks[b] = current, state.clock
+        versions[b], heard[b] = current, heard_by
         waiting[b] = now - state.clock[i], now - state.clock[j]
         if variant.is_recurrent:
             steps.append(plan_step(variant, state.attention, i, j, int(k[b]), state.z.dtype, *places[b]))
@@ -156,7 +158,7 @@ def plan_batch(stream: Stream, variant: Variant, state: State, stop: int) -> Bat
         elif k[b] == ASSOCIATION:
             state.attention.join(i, j)
         state.clock[i] = state.clock[j] = now
-    heard = np.searchsorted(stream.seconds, clocks, side="right")
+        heard_by[i] = heard_by[j] = after[b]
     state.position = stop
     return Batch(
         now=np.arange(start, stop),

@@ -135,8 +135,8 @@ def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
     train_end, end = stream.splits[0], len(stream)
     saved = started = time.monotonic()
     before = run.seconds
-    with Progress(f"train {run.variant.key}", settings.epochs * end, "events", log) as progress:
-        progress.advance(run.epoch * end + run.state.position)
+    left = (settings.epochs - run.epoch) * end - run.state.position
+    with Progress(f"train {run.variant.key}", left, "events", log) as progress:
         while run.epoch < settings.epochs:
             while run.state.position < train_end:
                 stop = min(run.state.position + settings.batch, train_end)
@@ -274,7 +274,7 @@ def replay(
                     frequencies,
                 )
                 ranks.append(found.float())
-            progress.advance(until - start, f"epoch {run.epoch + 1}, ranking")
+            progress.advance(until - start, "ranking" if start >= rank_from else "replaying")
     return torch.cat(ranks, dim=1)
 
 
