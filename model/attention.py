@@ -181,26 +181,29 @@ def learned_rows_backward(
 
 
 def dyrep_rows(
-    rows: Tensor, slots: Tensor, share: Tensor, loss: Tensor, intensity: Tensor, applies: Tensor
+    rows: Tensor,
+    slots: Tensor,
+    share: Tensor,
+    loss: Tensor | None,
+    intensity: Tensor,
+    applies: Tensor | None,
 ) -> Tensor:
     """DyRep's rule for rows u and v (S, 2, K, 1).
 
-    `share` is b = 1/deg, `loss` x = b' − b (0 for a communication), both (S, 2); `intensity` λ and `applies`
-    (S).
+    `share` is b = 1/deg and `loss` x = b' − b (none for a communication), both (S, 2); `intensity` is λ (S);
+    `applies` (S) says in which seeds the pair is associated (none: in all).
     """
-    changed = rows - loss[:, :, None, None] * (rows != 0)
+    changed = rows if loss is None else rows - loss[:, :, None, None] * (rows != 0)
     entry = (share + intensity[:, None])[:, :, None, None]  # (S, 2, 1, 1)
     changed = changed.scatter(2, slots.unsqueeze(3), entry)
     changed = changed / slot_sum(changed)
-    return torch.where(applies[:, None, None, None], changed, rows)
+    return changed if applies is None else torch.where(applies[:, None, None, None], changed, rows)
 
 
 def random_attention(
     nodes: int, probabilities: tuple[float, ...], edge_types: int, generator: torch.Generator
 ) -> Tensor:
-    """A random symmetric graph (N, N, r): each pair draws its edge type from the prior; rows normalized per
-    type.
-    """
+    """A random symmetric graph (N, N, r): edge types drawn from the prior, rows summing to 1 per type."""
     prior = torch.tensor(probabilities)
     pairs = torch.triu_indices(nodes, nodes, offset=1)
     drawn = torch.multinomial(prior, pairs.shape[1], replacement=True, generator=generator)

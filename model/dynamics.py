@@ -108,9 +108,9 @@ class Step:
     neighbours: Tensor  # (S·2·K) rows of W_h Z seen as (S·N, d)
     slots: Tensor | None = None  # (S, 2, 1): where the pair's entries are, when the attention may change
     width_after: int = 0
-    share: Tensor | None = None  # DyRep's b and x (S, 2)
-    loss: Tensor | None = None
-    applies: Tensor | None = None  # (S)
+    share: Tensor | None = None  # (S, 2): DyRep's b
+    loss: Tensor | None = None  # (S, 2): DyRep's x, for an association
+    applies: Tensor | None = None  # (S): where the rule applies, if not everywhere
 
 
 @dataclass
@@ -211,8 +211,10 @@ def plan_step(
     if variant.attention == "association":
         share = share_of(attention.count[:, (u, v)])
         step.share = torch.from_numpy(share).to(dtype)
-        step.loss = torch.from_numpy((share_of(before) - share) * (k == ASSOCIATION)).to(dtype)
-        step.applies = torch.from_numpy(applies)
+        if k == ASSOCIATION:
+            step.loss = torch.from_numpy(share_of(before) - share).to(dtype)
+        if not applies.all():
+            step.applies = torch.from_numpy(applies)
     return step
 
 
@@ -332,8 +334,6 @@ class EventLoop:
         """DyRep's Algorithm 1 with the event's intensity as a number: no gradient flows through it."""
         assert step.slots is not None
         assert step.share is not None
-        assert step.loss is not None
-        assert step.applies is not None
         kind = self.kinds[b]
         compatibility, rate = self.symmetric[kind], self.rates[kind]
         if compatibility.dim() == 3:
