@@ -10,6 +10,7 @@ import msgspec
 from pipeline.gharchive.event import Event, decoder, event_from, is_event_type
 
 OBJECT = re.compile(r'\{\s*"')
+EFFORT = 32  # how often text is gone over at most: nested deeper than events are, it is no longer searched
 BLANK = b" \t\r\n"
 _scan = json.JSONDecoder().raw_decode
 
@@ -40,13 +41,19 @@ def salvage(text: bytes, offset: int) -> Iterator[Salvaged | Fragment]:
     # One character a byte: positions in the string are positions in the bytes, and JSON's syntax is ASCII.
     string = text.decode("latin-1")
     begin = search = 0
-    while match := OBJECT.search(string, search):
+    effort = EFFORT * len(text) + (1 << 20)
+    while effort > 0 and (match := OBJECT.search(string, search)):
         start = match.start()
         search = start + 1
         try:
             value, end = _scan(string, start)
-        except (ValueError, RecursionError):
+        except json.JSONDecodeError as error:
+            effort -= error.pos - start + error.pos // 256  # an error counts the lines before it
             continue
+        except (ValueError, RecursionError):  # a number too long, or a depth no event has
+            effort -= 100_000
+            continue
+        effort -= end - start
         event = read_event(text[start:end]) if is_event_type(value.get("type")) else None
         if event is None:
             continue
