@@ -85,12 +85,10 @@ class AttentionRows:
             self.count[seeds, node] += 1
             del self.found[node, other]
 
-    def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Copies of two nodes' values and bias, (S, 2, C, r); `rows` (S·2) counts over seeds and nodes."""
-        seeds, nodes, slots, edge_types = self.values.shape
-        shape = seeds, 2, slots, edge_types
-        values = self.values.view(seeds * nodes, -1).index_select(0, rows).view(shape)
-        return values, self.bias.view(seeds * nodes, -1).index_select(0, rows).view(shape)
+    def flat(self) -> tuple[Tensor, Tensor]:
+        """Values and bias as matrices with a row a seed and node: (S·N, C·r), views."""
+        seeds, nodes, _, _ = self.values.shape
+        return self.values.view(seeds * nodes, -1), self.bias.view(seeds * nodes, -1)
 
     def widen(self) -> None:
         """Double the slots; new ones are empty."""

@@ -266,12 +266,14 @@ class EventLoop:
         update, neighbour = tensors[:2]
         self.update, self.neighbour = update, neighbour
         self.before = z = self.state.z
-        rows = self.state.attention
+        rows = self.state.attention.flat()
         seeds, nodes, d = z.shape
         self.z = z = z.clone()
         self.kinds = self.batch.kinds.tolist()
         self.symmetric = symmetric_compatibility(self.named["intensity.compatibility"].detach()).unbind(1)
         self.rates = self.named["intensity.rate"].detach().unbind(1)
+        self.rows = rows
+        shape = seeds, 2, *self.state.attention.values.shape[2:]
         self.projected = projected = torch.bmm(z, neighbour)  # W_h Z, two rows refreshed an event
         flat = projected.view(seeds * nodes, d)
         waiting = self.batch.waiting.unsqueeze(1).expand(-1, seeds, -1, -1).unbind(0)  # B × (S, 2, 4)
@@ -286,7 +288,7 @@ class EventLoop:
         for b, step in enumerate(self.batch.steps):
             uv = step.uv
             own = z.index_select(1, uv)  # (S, 2, d)
-            values, bias = rows.take(step.rows)  # (S, 2, C, r)
+            values, bias = (kept.index_select(0, step.rows).view(shape) for kept in rows)  # (S, 2, C, r)
             gathered = flat.index_select(0, step.neighbours).view(seeds, 2, step.width, d)
             narrow = values[:, :, : step.width], bias[:, :, : step.width], gathered
             if self.differentiable:
@@ -353,13 +355,12 @@ class EventLoop:
 
     def put(self, step: Step, values: Tensor, bias: Tensor | None) -> None:
         """Store rows u and v; with `bias`, from now on the two are neighbours by every edge type."""
-        attention = self.state.attention
-        seeds, nodes = attention.count.shape
-        attention.values.view(seeds * nodes, -1).index_copy_(0, step.rows, values.view(2 * seeds, -1))
+        all_values, all_bias = self.rows
+        all_values.index_copy_(0, step.rows, values.view(len(step.rows), -1))
         if bias is not None:
             assert step.slots is not None
             bias.scatter_(2, step.slots.unsqueeze(3).expand(-1, -1, -1, bias.shape[3]), 0.0)
-            attention.bias.view(seeds * nodes, -1).index_copy_(0, step.rows, bias.view(2 * seeds, -1))
+            all_bias.index_copy_(0, step.rows, bias.view(len(step.rows), -1))
 
     def backward(self, of_versions: Tensor, of_logits: Tensor | None) -> list[Tensor]:
         """Gradients of the tensors given to `forward`, walking the batch backwards.

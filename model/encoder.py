@@ -23,8 +23,8 @@ def elu_gradient(gradient: Tensor, output: Tensor) -> Tensor:
 
 
 def layer(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    """ELU(x w + b) of rows x (S, R, ·)."""
-    return elu_(torch.baddbmm(b.unsqueeze(1), x, w))
+    """ELU(x w + b) of rows x (S, R, ·); b is (S, 1, ·)."""
+    return elu_(torch.baddbmm(b, x, w))
 
 
 def network(x: Tensor, weights: dict[str, Tensor], name: str) -> tuple[Tensor, Tensor]:
@@ -47,7 +47,7 @@ def folded_weights(variant: Variant, named: dict[str, Tensor]) -> dict[str, Tens
             weights[f"{edge}.fold"] = (pair.view(seeds, d * d, d) @ w1[:, :d]).view(seeds, d, d * d)
             if edge == "edge2":
                 weights[f"{edge}.skip"] = w1[:, d:].contiguous()
-    return {name: w.contiguous() for name, w in weights.items()}
+    return {name: w.contiguous() if w.dim() == 3 else w.unsqueeze(1) for name, w in weights.items()}
 
 
 class Rows:
@@ -67,8 +67,8 @@ class Rows:
         return torch.cat(self.inputs, 1).transpose(1, 2) @ torch.cat(self.gradients, 1)
 
     def bias(self) -> Tensor:
-        """Gradient of the bias: (S, b)."""
-        return torch.cat(self.gradients, 1).sum(1)
+        """Gradient of the bias: (S, 1, b)."""
+        return torch.cat(self.gradients, 1).sum(1, keepdim=True)
 
 
 @dataclass
@@ -97,8 +97,9 @@ class Encoder:
         self.bilinear = variant.of_encoder == "bilinear"
         self.weights = weights
         self.transposed = {
-            name: w.transpose(1, 2).contiguous() for name, w in weights.items() if w.dim() == 3
+            name: w.transpose(1, 2).contiguous() for name, w in weights.items() if w.shape[1] > 1
         }
+        self.bias_twice = weights["edge1.b1"].repeat(1, 1, 2)  # for both receivers at once
         self.workspace, self.keep = workspace, keep
         self.rows: dict[str, Rows] = {}
         self.sums: dict[str, Tensor] = {}
@@ -135,14 +136,14 @@ class Encoder:
                 seeds, 2, d, d
             )  # (S, receiver, sender, output)
             trace.mixed = mixed.transpose(1, 2).reshape(seeds, d, 2 * d)
-            torch.baddbmm(w["edge1.b1"].repeat(1, 2).unsqueeze(1), h, trace.mixed, out=hidden)
+            torch.baddbmm(self.bias_twice, h, trace.mixed, out=hidden)
         else:
             senders = torch.bmm(h, w["edge1.w1"][:, :d])  # (S, N, d)
-            receivers = torch.baddbmm(w["edge1.b1"].unsqueeze(1), trace.nodes, w["edge1.w1"][:, d:])
+            receivers = torch.baddbmm(w["edge1.b1"], trace.nodes, w["edge1.w1"][:, d:])
             torch.add(senders.unsqueeze(2), receivers.unsqueeze(1), out=hidden.view(seeds, nodes, 2, d))
         scratch = self.memory("scratch", 0, (seeds, nodes, 2 * d), h)
         elu_(hidden, scratch)
-        torch.baddbmm(w["edge1.b2"].unsqueeze(1), hidden.view(seeds, 2 * nodes, d), w["edge1.w2"], out=edges)
+        torch.baddbmm(w["edge1.b2"], hidden.view(seeds, 2 * nodes, d), w["edge1.w2"], out=edges)
         elu_(edges, scratch.view_as(edges))
         return hidden, edges
 
@@ -157,19 +158,17 @@ class Encoder:
         receivers = nodes.flip(1)
         if self.bilinear:
             mixed = torch.bmm(receivers, w[f"{edge}.fold"]).view(2 * seeds, d, d)
-            summed = torch.bmm(nodes.reshape(2 * seeds, 1, d), mixed).view(seeds, 2, d) + w[
-                f"{edge}.b1"
-            ].unsqueeze(1)
+            summed = torch.bmm(nodes.view(2 * seeds, 1, d), mixed).view(seeds, 2, d) + w[f"{edge}.b1"]
             if skip is not None:
                 summed = torch.baddbmm(summed, skip, w[f"{edge}.skip"])
             inputs = skip if skip is not None else nodes
         else:
             mixed = nodes
             inputs = torch.cat([nodes, receivers] if skip is None else [nodes, receivers, skip], dim=2)
-            summed = torch.baddbmm(w[f"{edge}.b1"].unsqueeze(1), inputs, w[f"{edge}.w1"])
+            summed = torch.baddbmm(w[f"{edge}.b1"], inputs, w[f"{edge}.w1"])
         hidden = elu_(summed)
         output = layer(hidden, w[f"{edge}.w2"], w[f"{edge}.b2"])
-        logits = torch.baddbmm(w["out.b"].unsqueeze(1), output, w["out.w"])
+        logits = torch.baddbmm(w["out.b"], output, w["out.w"])
         return logits, (nodes, mixed, inputs, hidden, output)
 
     def memory(self, name: str, event: int, shape: tuple[int, ...], like: Tensor) -> Tensor:
@@ -274,7 +273,7 @@ class Encoder:
 
     def add_sum(self, name: str, gradient: Tensor) -> None:
         """Add the gradient of a bias over rows (S, R, d)."""
-        self.sums[name] = gradient.sum(1) + self.sums.get(name, 0)
+        self.sums[name] = gradient.sum(1, keepdim=True) + self.sums.get(name, 0)
 
     def gradients(self) -> dict[str, Tensor]:
         """Gradients of the folded weights, by name."""
