@@ -11,6 +11,7 @@ from pipeline.gharchive.event import Event, decoder, event_from, is_event_type
 
 OBJECT = re.compile(r'\{\s*"')
 EFFORT = 32  # how often text is gone over at most: nested deeper than events are, it is no longer searched
+HOPELESS_BYTES = 1 << 22  # a text longer than this is one in whose halves no event was found
 BLANK = b" \t\r\n"
 _scan = json.JSONDecoder().raw_decode
 
@@ -41,7 +42,7 @@ def salvage(text: bytes, offset: int) -> Iterator[Salvaged | Fragment]:
     # One character a byte: positions in the string are positions in the bytes, and JSON's syntax is ASCII.
     string = text.decode("latin-1")
     begin = search = 0
-    effort = EFFORT * len(text) + (1 << 20)
+    effort = EFFORT * min(len(text), HOPELESS_BYTES) + (1 << 20)
     while effort > 0 and (match := OBJECT.search(string, search)):
         start = match.start()
         search = start + 1
