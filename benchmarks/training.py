@@ -1,7 +1,7 @@
 """Seed-events a second of the engine and of the test reference, side by side in one run.
 
     python -m benchmarks.training --dataset DIR --variant ldg_learned_sparse --interaction bilinear \
-        --seeds 10 --events 2000 --json
+        --seeds 10 --events 2000 --trainings 2 --json
     python -m benchmarks.training --growth --json
 
 Rates are by the clock and, because a shared machine slows everything down, by processor time as well.
@@ -13,9 +13,11 @@ import math
 import resource
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +75,8 @@ def rates(work: Callable[[], object], seed_events: int) -> dict[str, float]:
     """Seed-events a second of `work`."""
     clock, processor = timed(work)
     return {
-        "seed_events_per_second": round(seed_events / clock, 1),
-        "seed_events_per_cpu_second": round(seed_events / processor, 1),
+        "seed_events_per_second": round(seed_events / clock, 2),
+        "seed_events_per_cpu_second": round(seed_events / processor, 2),
     }
 
 
@@ -143,6 +145,32 @@ def measure_growth(settings: TrainingSettings, events: int) -> dict[str, Any]:
     }
 
 
+def measure(dataset: Path | None, key: str, seeds: int, events: int, threads: int) -> dict[str, Any]:
+    """The engine's figures for one training."""
+    torch.set_num_threads(threads)
+    stream, variant = subject(dataset, key, events)
+    return measure_engine(stream, variant, TrainingSettings(seeds=tuple(range(seeds))), events)
+
+
+def subject(dataset: Path | None, key: str, events: int) -> tuple[Stream, Variant]:
+    """What is measured: a variant on an event table, or on a synthetic stream of 284 nodes."""
+    if dataset is None:
+        return synthetic_stream(284, 3 * events), variant_named(key, ["Follow"])
+    names = json.loads((dataset / "dataset.json").read_text(encoding="utf-8"))["relations"]
+    variant = variant_named(key, names)
+    return load_stream(dataset, variant.relation), variant
+
+
+def side_by_side(trainings: int, *arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - those of `measure`
+    """Several trainings at once, a process each, as a full pass runs them: rates add up."""
+    with ProcessPoolExecutor(trainings, mp_context=get_context("spawn")) as pool:
+        each = [work.result() for work in [pool.submit(measure, *arguments) for _ in range(trainings)]]
+    found: dict[str, Any] = {"peak_memory_mb": sum(one["peak_memory_mb"] for one in each)}
+    for part in ("training", "evaluation"):
+        found[part] = {name: round(sum(one[part][name] for one in each), 1) for name in each[0][part]}
+    return found
+
+
 def main() -> None:
     """Measure what the arguments ask for and print it."""
     parser = argparse.ArgumentParser(
@@ -156,7 +184,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--reference-events", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=int, default=1, help="of one training")
+    parser.add_argument("--trainings", type=int, default=1, help="side by side, a process each")
     parser.add_argument(
         "--growth", action="store_true", help="time an event against the number of nodes instead"
     )
@@ -168,18 +197,15 @@ def main() -> None:
         found |= measure_growth(TrainingSettings(seeds=tuple(range(min(arguments.seeds, 2))), batch=50), 100)
     else:
         key = f"{arguments.variant}-{arguments.interaction}"
-        if arguments.dataset:
-            names = json.loads((arguments.dataset / "dataset.json").read_text(encoding="utf-8"))["relations"]
-            variant = variant_named(key, names)
-            stream = load_stream(arguments.dataset, variant.relation)
-        else:
-            variant = variant_named(key, ["Follow"])
-            stream = synthetic_stream(284, 3 * arguments.events)
-        settings = TrainingSettings(seeds=tuple(range(arguments.seeds)))
+        stream, variant = subject(arguments.dataset, key, arguments.events)
+        asked = arguments.dataset, key, arguments.seeds, arguments.events, arguments.threads
         found |= {"variant": key, "nodes": stream.nodes, "seeds": arguments.seeds}
-        found["engine"] = measure_engine(stream, variant, settings, arguments.events)
+        found["trainings"] = arguments.trainings
+        found["engine"] = (
+            measure(*asked) if arguments.trainings == 1 else side_by_side(arguments.trainings, *asked)
+        )
         if variant.is_recurrent:
-            found["reference"] = measure_reference(stream, variant, settings.d, arguments.reference_events)
+            found["reference"] = measure_reference(stream, variant, 32, arguments.reference_events)
             ours, theirs = found["engine"]["training"], found["reference"]
             found["times_the_reference"] = {name: round(ours[name] / theirs[name], 1) for name in theirs}
     if arguments.json:
