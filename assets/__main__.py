@@ -1,5 +1,7 @@
 """`python -m assets`: materialize everything on this home, headless, and print the paper's tables for it."""
 
+import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -16,25 +18,32 @@ from pipeline.datasets import DatasetSpec
 from pipeline.settings import Settings
 from pipeline.terminal import print_tables
 
-# A run's own events go to the instance, where the UI shows them; the terminal gets warnings and errors.
-QUIET = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
+# A run's own events go to the instance, where the UI shows them; the terminal gets a line a run.
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 Step = tuple[Sequence[AssetKey], str | None, dict[str, str]]  # assets, partition, tags of one run
 
 
 def main() -> None:
     """Run the DAG in its order and say where everything is."""
-    settings, console = Settings.load(), Console(highlight=False)
+    # Tables keep their shape in a log file, which has no width of its own.
+    settings, console = Settings.load(), Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     job = build_definitions(settings).resolve_implicit_global_asset_job_def()
     started = time.monotonic()
     with DagsterInstance.get() as instance:
         for step in steps(settings, console):
-            run(step, job, instance, console)
+            try:
+                run(step, job, instance, console)
+            except Exception as error:
+                sys.exit(f"{named(step)} failed: {error}\nThe whole story is in the UI: {ui(settings)}")
     print_tables(settings.lake, console)
     console.print(f"\nDone in {time.monotonic() - started:.0f} s.")
     console.print(f"  warehouse  {settings.lake.warehouse}")
     console.print(f"  report     {settings.lake.report}")
-    console.print(f"  UI         make dev LDG_HOME={settings.home}")
+    console.print(f"  UI         {ui(settings)}")
+    # What training leaves behind makes DuckDB's bindings report themselves as leaked at a regular exit.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def steps(settings: Settings, console: Console) -> Iterator[Step]:
@@ -79,9 +88,19 @@ def run(step: Step, job: JobDefinition, instance: DagsterInstance, console: Cons
     job.execute_in_process(
         asset_selection=assets, partition_key=partition, tags=tags, instance=instance, run_config=QUIET
     )
-    which = partition or " … ".join(tags.values())
+    console.print(f"  {time.monotonic() - started:6.1f} s  {named(step)}")
+
+
+def named(step: Step) -> str:
+    """What a run makes, in a line."""
+    assets, partition, tags = step
     names = ", ".join(key.to_user_string() for key in assets)
-    console.print(f"  {time.monotonic() - started:6.1f} s  {names} {which}")
+    return f"{names} {partition or ' … '.join(tags.values())}".strip()
+
+
+def ui(settings: Settings) -> str:
+    """The command that opens this home in the UI."""
+    return f"make dev LDG_HOME={settings.home}"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dagster import (
 
 from assets.metadata import shown
 from assets.partitions import variant_partitions
-from assets.rules import build_table
+from assets.rules import build_table, training_settings
 from assets.schedules import REFRESHED
 from model.baselines import baselines
 from model.variants import variant_named
@@ -79,14 +79,14 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         context: AssetExecutionContext, settings: ResourceParam[Settings]
     ) -> MaterializeResult:
         from model.checkpoint import CheckpointError
-        from model.training import TrainingSettings, train
+        from model.training import train
 
         lake = settings.lake
         training = partial(
             train,
             lake.dataset(spec.name),
             variant_named(context.partition_key, spec.relations),
-            TrainingSettings(seeds=tuple(range(settings.seeds)), epochs=settings.epochs),
+            training_settings(settings),
             lake.model(spec.name, context.partition_key),
             log=context.log.info,
         )

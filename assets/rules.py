@@ -1,5 +1,7 @@
 """The settings, as each function of the pipeline takes them."""
 
+from typing import TYPE_CHECKING
+
 from pipeline.datasets import DatasetSpec, build_own, registry
 from pipeline.event_table import EventTable, Split
 from pipeline.gharchive.fetch import FetchSettings
@@ -8,6 +10,9 @@ from pipeline.settings import Settings
 from pipeline.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.social_evolution.files import read_social_evolution
 from pipeline.subnetwork import SubnetworkRule, read_subnetwork, subnetwork_table
+
+if TYPE_CHECKING:
+    from model.learning import TrainingSettings
 
 
 def fetch_settings(settings: Settings) -> FetchSettings:
@@ -42,6 +47,18 @@ def social_evolution_rules(settings: Settings) -> SocialEvolutionRules:
         start=settings.social_evolution_start,
         test_start=settings.social_evolution_split,
         end=settings.social_evolution_end,
+    )
+
+
+def training_settings(settings: Settings) -> "TrainingSettings":
+    """How models are trained."""
+    from model.learning import TrainingSettings
+
+    return TrainingSettings(
+        seeds=tuple(range(settings.seeds)),
+        epochs=settings.epochs,
+        batch=settings.batch,
+        learning_rate=settings.learning_rate,
     )
 
 

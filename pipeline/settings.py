@@ -49,6 +49,8 @@ class Settings:
     social_evolution_end: date = date(2009, 7, 1)
     seeds: int = 10
     epochs: int = 5
+    batch: int = 200
+    learning_rate: float = 2e-4
     variants: tuple[str, ...] = ("dyrep", "ldg_learned_sparse")
 
     def __post_init__(self) -> None:
@@ -57,7 +59,7 @@ class Settings:
                 f"LDG_GITHUB_HISTORY {self.github_history}, LDG_GITHUB_START {self.github_start} and "
                 f"LDG_GITHUB_END {self.github_end} must be in this order"
             )
-        for name in ("seeds", "epochs"):
+        for name in ("seeds", "epochs", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{PREFIX}{name.upper()} is {getattr(self, name)}; it takes 1 or more")
 

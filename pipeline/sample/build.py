@@ -14,26 +14,31 @@ from pipeline.lake import Lake, replacing, write_json, write_parquet, write_text
 from pipeline.sample import gharchive, social_evolution
 from pipeline.sample.world import World, WorldSettings, simulate
 
-VERSION = 1  # raise it whenever the same settings begin to make other files
+VERSION = 2  # raise it whenever the same settings begin to make other files
 
 GITHUB_WORLD = WorldSettings(
     seed=2015,
-    people=60,
+    people=66,
     communities=5,
     hubs=3,
     start=datetime(2014, 12, 19, 8),  # UTC: midnight in California, where the first file begins
     end=datetime(2015, 1, 12),
-    interactions=6_000,
+    interactions=7_800,
+    memory_hours=0.4,
+    reply=0.35,
+    spread=0.35,
 )
 SOCIAL_EVOLUTION_WORLD = WorldSettings(
-    seed=2008,
+    seed=2009,
     people=46,
     communities=5,
     hubs=3,
     start=datetime(2008, 9, 4),
     end=datetime(2009, 6, 30),
-    interactions=4_900,
-    memory_hours=6.0,
+    interactions=4_700,
+    memory_hours=0.4,
+    reply=0.35,
+    spread=0.35,
     forming=0.3,
     dissolving=0.2,
 )
@@ -49,10 +54,13 @@ SAMPLE_ENVIRONMENT = {
     "LDG_GITHUB_SPLIT": f"{GITHUB_SPLIT:%Y-%m-%d}",
     "LDG_GITHUB_TIME_ZONE": "UTC",
     "LDG_GITHUB_END": f"{gharchive.LAST_DAY}",
-    "LDG_GITHUB_MIN_COMMUNICATIONS": "20",
-    "LDG_GITHUB_MIN_ASSOCIATIONS": "2",
+    "LDG_GITHUB_MIN_COMMUNICATIONS": "8",
+    "LDG_GITHUB_MIN_ASSOCIATIONS": "1",
     "LDG_ASSOCIATIONS": "FollowEvent,MemberEvent",
     "LDG_SEEDS": "3",
+    "LDG_EPOCHS": "2",
+    "LDG_BATCH": "100",
+    "LDG_LEARNING_RATE": "0.001",
 }
 ENVIRONMENT_HEAD = "# The settings that fit the sample world, written by `python -m pipeline.sample`.\n"
 

@@ -8,7 +8,8 @@ import numpy as np
 
 WITHIN_COMMUNITY, ACROSS_COMMUNITIES, WITH_HUB = 0.42, 0.015, 0.22  # chance that a pair is planted
 LEAST_TIES = 4  # nobody is so lonely that they never interact
-HUB_STRENGTH = 1.6  # a hub's ties carry more than others'
+HUB_STRENGTH = 2.0  # a hub's ties carry more than others'
+SOCIABILITY = 1.0  # spread (σ of a log-normal) of how much people interact: few do much, many little
 
 # Relative activity by hour of day (a night, a dip at lunch, an evening) and by weekday from Monday.
 HOURS = np.array([3, 2, 1, 1, 1, 1, 2, 4, 7, 10, 11, 10, 8, 10, 11, 11, 10, 9, 8, 8, 9, 9, 7, 5]) / 7.0
@@ -30,7 +31,7 @@ class WorldSettings:
     reply: float = 0.30  # expected number of direct replies v→u to an interaction u→v
     repeat: float = 0.10  # … of repetitions u→v
     spread: float = 0.20  # … of interactions of u or v with another planted neighbour
-    noise: float = 0.02  # share of interactions between pairs that are not planted
+    noise: float = 0.01  # share of interactions between pairs that are not planted
     forming: float = 0.20  # share of ties that form within the period
     dissolving: float = 0.15  # share of ties that dissolve within it
     declared: float = 0.70  # chance that one end of a planted tie ever declares it
@@ -186,6 +187,8 @@ def plant(settings: WorldSettings, community: np.ndarray, hubs: np.ndarray, rng:
     u, v = np.nonzero(np.triu(tied))
     strength = rng.gamma(1.2, size=len(u)) + 0.1
     strength *= np.where(np.isin(u, hubs) | np.isin(v, hubs), HUB_STRENGTH, 1.0)
+    sociability = rng.lognormal(sigma=SOCIABILITY, size=people)
+    strength *= sociability[u] * sociability[v]
     forms = rng.random(len(u)) < settings.forming
     dissolves = ~forms & (rng.random(len(u)) < settings.dissolving)
     formed = np.where(forms, rng.uniform(0.15, 0.90, len(u)) * settings.seconds, -1.0)
