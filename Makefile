@@ -14,7 +14,6 @@ export LDG_DAGSTER_STORAGE = $(abspath $(LDG_HOME))/dagster
 run: LDG_HOME := data/sample
 run: .venv/.ready-run
 	$(BIN)/python -m pipeline.sample $(LDG_HOME)
-	mkdir -p $(LDG_DAGSTER_STORAGE)
 	set -a; . ./$(LDG_HOME)/.env; $(BIN)/python -m assets
 
 test: lint

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 
 from dagster import AssetKey, DagsterInstance, JobDefinition
 from rich.console import Console
@@ -21,6 +22,8 @@ from pipeline.terminal import print_tables
 # A run's own events go to the instance, where the UI shows them; the terminal gets a line a run.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
+PROJECT = Path(__file__).parents[1]
+
 Step = tuple[Sequence[AssetKey], str | None, dict[str, str]]  # assets, partition, tags of one run
 
 
@@ -29,6 +32,11 @@ def main() -> None:
     # Tables keep their shape in a log file, which has no width of its own.
     settings, console = Settings.load(), Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     job = build_definitions(settings).resolve_implicit_global_asset_job_def()
+    # As in the Makefile: dagster.yaml is in the project, the run history in the home.
+    storage = settings.home.resolve() / "dagster"
+    storage.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("DAGSTER_HOME", str(PROJECT))
+    os.environ.setdefault("LDG_DAGSTER_STORAGE", str(storage))
     started = time.monotonic()
     with DagsterInstance.get() as instance:
         for step in steps(settings, console):

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import polars as pl
 from dagster import (
     AssetCheckResult,
     AssetCheckSpec,
@@ -95,7 +96,9 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         except CheckpointError as refused:
             context.log.warning(f"{refused} Training starts over.")
             trained = training(start_over=True)
-        return MaterializeResult(metadata=trained)
+        curves = pl.read_parquet(lake.model(spec.name, context.partition_key) / "curves.parquet")
+        epochs = curves.filter(pl.col("mar").is_not_null())
+        return MaterializeResult(metadata=shown(epochs, **trained))
 
     @asset(
         key=[spec.name, "no_learn_baselines"],

@@ -6,12 +6,13 @@ import polars as pl
 from dagster import AssetExecutionContext, MaterializeResult, MetadataValue, ResourceParam, asset
 
 from assets.checks import ARCHIVE_CHECKS, judge_days
-from assets.metadata import PREVIEW_ROWS, shown
+from assets.metadata import shown
 from assets.partitions import FILE_DAYS, MONTHLY_RUNS
 from assets.rules import event_rules, fetch_settings, subnetwork_rule
 from assets.schedules import REFRESHED
 from pipeline.gharchive.day import read_day
 from pipeline.gharchive.fetch import fetch_day
+from pipeline.gharchive.reading import EVENT_SCHEMA
 from pipeline.settings import Settings
 from pipeline.subnetwork import find_subnetwork, write_subnetwork
 
@@ -32,13 +33,14 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     for key in context.partition_keys:
         hours = fetch_day(date.fromisoformat(key), settings.lake, fetching, log=context.log.info)
         statuses = [hour.status for hour in hours]
+        files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
         context.add_asset_metadata(
-            {
-                "hours": len(hours),
+            shown(
+                pl.DataFrame(files),
                 **{f"hours_{status}": statuses.count(status) for status in sorted(set(statuses))},
-                "bytes": sum(hour.bytes or 0 for hour in hours),
-                "complete": "failed" not in statuses,
-            },
+                bytes=sum(hour.bytes or 0 for hour in hours),
+                complete="failed" not in statuses,
+            ),
             partition_key=key,
         )
     return MaterializeResult()
@@ -61,22 +63,20 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
     days = [date.fromisoformat(key) for key in context.partition_keys]
     for day in days:
         account = read_day(day, settings.lake, rules, keep_raw=settings.keep_raw, log=context.log.info)
-        parts = pl.scan_parquet(settings.lake.github_day(day) / "*.parquet").head(PREVIEW_ROWS)
-        context.add_asset_metadata(
-            {
-                **shown(parts.collect()),
-                "dagster/row_count": account.kept,
-                **{f"hours_{status}": count for status, count in account.hours.items()},
-                "events": account.events,
-                "ignored": account.ignored,
-                "duplicates": account.duplicates,
-                "quarantined": account.quarantined,
-                "events_per_second": account.rate,
-                "complete": account.complete,
-                "notes": MetadataValue.md("\n".join(f"- {note}" for note in account.notes)),
-            },
-            partition_key=day.isoformat(),
+        parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
+        head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(pl.read_parquet, parts[:1])])
+        told = shown(
+            head,
+            **{f"hours_{status}": count for status, count in account.hours.items()},
+            events=account.events,
+            ignored=account.ignored,
+            duplicates=account.duplicates,
+            quarantined=account.quarantined,
+            events_per_second=account.rate,
+            complete=account.complete,
+            notes=MetadataValue.md("\n".join(f"- {note}" for note in account.notes)),
         )
+        context.add_asset_metadata({**told, "dagster/row_count": account.kept}, partition_key=day.isoformat())
     return MaterializeResult(check_results=judge_days(settings.lake, days))
 
 

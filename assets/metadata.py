@@ -16,7 +16,7 @@ def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN40
         records=[TableRecord({name: plain(value) for name, value in row.items()}) for row in head.to_dicts()],
         schema=TableSchema([TableColumn(name, str(dtype)) for name, dtype in head.schema.items()]),
     )
-    return {"dagster/row_count": frame.height, "preview": preview, **more}
+    return {"dagster/row_count": frame.height, **more, "preview": preview}
 
 
 def plain(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame

@@ -1,7 +1,9 @@
 """The Social Evolution lane's source."""
 
+import polars as pl
 from dagster import AssetExecutionContext, MaterializeResult, ResourceParam, asset
 
+from assets.metadata import shown
 from pipeline.settings import Settings
 from pipeline.social_evolution.files import fetch_social_evolution
 
@@ -17,5 +19,5 @@ def social_evolution_files(
         terms_accepted=settings.social_evolution_terms_accepted,
         log=context.log.info,
     )
-    sizes = {f"{name}_bytes": files.path(name).stat().st_size for name in files.sha256}
-    return MaterializeResult(metadata={"source": files.source, **sizes})
+    found = [{"file": name, "bytes": files.path(name).stat().st_size} for name in files.sha256]
+    return MaterializeResult(metadata=shown(pl.DataFrame(found), source=files.source))

@@ -244,13 +244,10 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
 def _event_frame(cells: list[object], name: str) -> pl.DataFrame:
     columns = [column for column in EVENT_SCHEMA if column != "file"]
     series = [
-        pl.Series(
-            column, cells[at :: len(columns)], pl.Int64 if column == "created_at" else EVENT_SCHEMA[column]
-        )
-        for at, column in enumerate(columns)
+        pl.Series(column, cells[at :: len(columns)], EVENT_SCHEMA[column]) for at, column in enumerate(columns)
     ]
-    frame = pl.DataFrame(series)
-    return frame.with_columns(pl.col("created_at").cast(EVENT_SCHEMA["created_at"]), file=pl.lit(name))
+    file = pl.Series("file", [name]).new_from_index(0, len(cells) // len(columns))
+    return pl.DataFrame([*series, file])
 
 
 def _sorted_keys(identities: bytearray, fates: bytearray, aside: list[int]) -> np.ndarray:

@@ -22,7 +22,13 @@ def definitions(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Definitio
 
 def bring_day(definitions: Definitions, instance: DagsterInstance, tags: dict[str, str]) -> None:
     job = definitions.resolve_job_def("archive_day")
-    assert job.execute_in_process(instance=instance, partition_key="2015-01-11", tags=tags).success
+    done = job.execute_in_process(instance=instance, partition_key="2015-01-11", tags=tags)
+    assert {check.check_name: check.passed for check in done.get_asset_check_evaluations()} == {
+        "every_event_accounted_for": True,
+        "little_quarantined": True,
+        "columns_as_promised": True,
+        "no_hour_failed": True,
+    }
 
 
 def test_only_a_scheduled_day_sets_off_a_refresh(definitions: Definitions) -> None:

@@ -1,0 +1,48 @@
+"""A day of the archive as an asset, with hours that are not there."""
+
+import gzip
+import json
+from datetime import date
+from pathlib import Path
+
+from dagster import DagsterInstance, ExecuteInProcessResult
+
+from assets.definitions import build_definitions
+from pipeline.settings import Settings
+
+DAY = date(2015, 1, 2)
+
+
+def bring_day(settings: Settings) -> ExecuteInProcessResult:
+    job = build_definitions(settings).resolve_job_def("archive_day")
+    return job.execute_in_process(partition_key=DAY.isoformat(), instance=DagsterInstance.ephemeral())
+
+
+def metadata(result: ExecuteInProcessResult) -> dict[str, object]:
+    (event,) = result.asset_materializations_for_node("github_events")
+    return {name: value.value for name, value in event.metadata.items()}
+
+
+def test_a_day_with_one_hour_tells_of_the_others(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    event = {
+        "id": "1",
+        "type": "WatchEvent",
+        "actor": {"id": 7, "login": "ada"},
+        "repo": {"id": 8, "name": "bob/tools"},
+        "payload": {"action": "started"},
+        "created_at": "2015-01-02T03:00:00Z",
+    }
+    (archive / f"{DAY}-3.json.gz").write_bytes(gzip.compress(json.dumps(event).encode() + b"\n"))
+    settings = Settings(home=tmp_path / "home", gharchive_url=str(archive))
+    told = metadata(bring_day(settings))
+    assert (told["dagster/row_count"], told["hours_ok"], told["hours_missing"]) == (1, 1, 23)
+    assert told["complete"] is True
+
+
+def test_a_day_without_any_hour_is_accounted_for_too(tmp_path: Path) -> None:
+    result = bring_day(Settings(home=tmp_path / "home", gharchive_url=str(tmp_path)))
+    assert metadata(result)["dagster/row_count"] == 0
+    checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
+    assert checks["every_event_accounted_for"]
