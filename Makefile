@@ -17,7 +17,7 @@ run: .venv/.ready-run
 	set -a; . ./$(LDG_HOME)/.env; $(BIN)/python -m assets
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 dev: .venv/.ready-run
 	mkdir -p $(LDG_DAGSTER_STORAGE)

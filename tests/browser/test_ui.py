@@ -14,6 +14,9 @@ from playwright.sync_api import sync_playwright
 
 from tests.whole_system import ROOT, environment
 
+# One worker runs the system once for all tests that look at it.
+pytestmark = pytest.mark.xdist_group("sample")
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -50,6 +53,6 @@ def test_every_lane_is_shown_materialized(webserver: str, tmp_path: Path) -> Non
         for lane in ("gharchive", "github", "social_evolution", "results"):
             page.get_by_text(lane, exact=False).first.wait_for(timeout=60_000)
         page.goto(f"{webserver}/assets/github/event_table", timeout=60_000)
-        page.get_by_text("row_count", exact=False).first.wait_for(timeout=60_000)
+        page.get_by_text("Row count", exact=False).first.wait_for(timeout=60_000)
         page.screenshot(path=tmp_path / "event_table.png")
         assert (tmp_path / "event_table.png").stat().st_size > 10_000

@@ -12,7 +12,7 @@ import pytest
 
 from tests.whole_system import ROOT, environment, run_module
 
-KILLS = 6
+KILLS = 4
 SMALL = {"LDG_SEEDS": "1", "LDG_EPOCHS": "1", "LDG_VARIANTS": "dyrep"}
 
 

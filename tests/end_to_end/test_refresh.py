@@ -10,6 +10,9 @@ from assets.schedules import REFRESH_TAG
 from pipeline.settings import Settings
 from tests.whole_system import environment
 
+# One worker runs the system once for all tests that look at it.
+pytestmark = pytest.mark.xdist_group("sample")
+
 SUBNETWORK = AssetKey(["github", "subnetwork"])
 
 

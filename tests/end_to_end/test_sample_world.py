@@ -7,6 +7,9 @@ import pytest
 
 from tests.whole_system import environment, run_module
 
+# One worker runs the system once for all tests that look at it.
+pytestmark = pytest.mark.xdist_group("sample")
+
 MODEL = ("dataset", "variant", "interaction", "seed")
 METRICS = ("events", "mar", "hits_at_10", "mrr")
 PROMISED = {
