@@ -22,6 +22,7 @@ from pipeline.terminal import print_tables
 # A run's own events go to the instance, where the UI shows them; the terminal gets a line a run.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
+NOOP_LOGS = "dagster._core.storage.noop_compute_log_manager"
 PROJECT = Path(__file__).parents[1]
 
 Step = tuple[Sequence[AssetKey], str | None, dict[str, str]]  # assets, partition, tags of one run
@@ -32,13 +33,8 @@ def main() -> None:
     # Tables keep their shape in a log file, which has no width of its own.
     settings, console = Settings.load(), Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     job = build_definitions(settings).resolve_implicit_global_asset_job_def()
-    # As in the Makefile: dagster.yaml is in the project, the run history in the home.
-    storage = settings.home.resolve() / "dagster"
-    storage.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault("DAGSTER_HOME", str(PROJECT))
-    os.environ.setdefault("LDG_DAGSTER_STORAGE", str(storage))
     started = time.monotonic()
-    with DagsterInstance.get() as instance:
+    with instance_of(settings) as instance:
         for step in steps(settings, console):
             try:
                 run(step, job, instance, console)
@@ -52,6 +48,15 @@ def main() -> None:
     # What training leaves behind makes DuckDB's bindings report themselves as leaked at a regular exit.
     sys.stdout.flush()
     os._exit(0)
+
+
+def instance_of(settings: Settings) -> DagsterInstance:
+    """The instance of `make dev` on this home, except that steps write to this terminal and not to a log."""
+    storage = settings.home.resolve() / "dagster"
+    storage.mkdir(parents=True, exist_ok=True)
+    os.environ["LDG_DAGSTER_STORAGE"] = str(storage)  # dagster.yaml asks for it
+    to_terminal = {"compute_logs": {"module": NOOP_LOGS, "class": "NoOpComputeLogManager"}}
+    return DagsterInstance.local_temp(str(PROJECT), overrides=to_terminal)
 
 
 def steps(settings: Settings, console: Console) -> Iterator[Step]:

@@ -243,10 +243,9 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
 
 def _event_frame(cells: list[object], name: str) -> pl.DataFrame:
     columns = [column for column in EVENT_SCHEMA if column != "file"]
-    series = [
-        pl.Series(column, cells[at :: len(columns)], EVENT_SCHEMA[column]) for at, column in enumerate(columns)
-    ]
-    file = pl.Series("file", [name]).new_from_index(0, len(cells) // len(columns))
+    width = len(columns)
+    series = [pl.Series(column, cells[at::width], EVENT_SCHEMA[column]) for at, column in enumerate(columns)]
+    file = pl.Series("file", [name]).new_from_index(0, len(cells) // width)
     return pl.DataFrame([*series, file])
 
 
