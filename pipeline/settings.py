@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from dotenv import dotenv_values
 
+from pipeline.gharchive.normalize import OWNER_TYPES
 from pipeline.lake import Lake
 
 PREFIX = "LDG_"
@@ -21,15 +22,7 @@ class Settings:
     home: Path = Path("data")
     gharchive_url: str = "https://data.gharchive.org"
     keep_raw: bool = True
-    communications: tuple[str, ...] = (
-        "WatchEvent",
-        "ForkEvent",
-        "PushEvent",
-        "IssuesEvent",
-        "IssueCommentEvent",
-        "PullRequestEvent",
-        "CommitCommentEvent",
-    )
+    communications: tuple[str, ...] = tuple(sorted(OWNER_TYPES))
     associations: tuple[str, ...] = ("FollowEvent",)
     github_history: date = date(2012, 3, 11)
     github_start: date = date(2013, 1, 1)
