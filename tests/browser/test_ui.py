@@ -51,8 +51,8 @@ def test_every_lane_is_shown_materialized(webserver: str, tmp_path: Path) -> Non
         page = playwright.chromium.launch(executable_path=browser, args=arguments).new_page()
         page.goto(f"{webserver}/assets", timeout=60_000)
         for lane in ("gharchive", "github", "social_evolution", "results"):
-            page.get_by_text(lane, exact=False).first.wait_for(timeout=60_000)
+            page.get_by_text(lane).filter(visible=True).first.wait_for(timeout=60_000)
         page.goto(f"{webserver}/assets/github/event_table", timeout=60_000)
-        page.get_by_text("Row count", exact=False).first.wait_for(timeout=60_000)
+        page.get_by_text("Row count").filter(visible=True).first.wait_for(timeout=60_000)
         page.screenshot(path=tmp_path / "event_table.png")
         assert (tmp_path / "event_table.png").stat().st_size > 10_000

@@ -60,6 +60,7 @@ def test_a_home_carries_settings_of_its_own(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / ".env").write_text("LDG_HOME=home\nLDG_SEEDS=7\nLDG_EPOCHS=3\n")
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / ".env").write_text("LDG_SEEDS=4\nLDG_EPOCHS=2\n")
+    monkeypatch.delenv("LDG_HOME", raising=False)
     monkeypatch.setenv("LDG_EPOCHS", "1")
     settings = Settings.load()
     assert (settings.home, settings.seeds, settings.epochs) == (Path("home"), 4, 1)
