@@ -1,13 +1,15 @@
 """`python -m assets`: materialize everything on this home, headless, and print the paper's tables for it."""
 
+import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 
-from dagster import AssetKey, DagsterInstance, JobDefinition
+from dagster import AssetKey, DagsterInstance, DagsterRunStatus, JobDefinition, RunsFilter
 from rich.console import Console
 
 from assets.definitions import build_definitions
@@ -22,6 +24,7 @@ from pipeline.terminal import print_tables
 # A run's own events go to the instance, where the UI shows them; the terminal gets a line a run.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
+HEADLESS = {"ldg/headless": "yes"}
 NOOP_LOGS = "dagster._core.storage.noop_compute_log_manager"
 PROJECT = Path(__file__).parents[1]
 
@@ -34,7 +37,8 @@ def main() -> None:
     settings, console = Settings.load(), Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     job = build_definitions(settings).resolve_implicit_global_asset_job_def()
     started = time.monotonic()
-    with instance_of(settings) as instance:
+    with instance_of(settings) as instance, alone(settings):
+        bury_dead_runs(instance)
         for step in steps(settings, console):
             try:
                 run(step, job, instance, console)
@@ -57,6 +61,27 @@ def instance_of(settings: Settings) -> DagsterInstance:
     os.environ["LDG_DAGSTER_STORAGE"] = str(storage)  # dagster.yaml asks for it
     to_terminal = {"compute_logs": {"module": NOOP_LOGS, "class": "NoOpComputeLogManager"}}
     return DagsterInstance.local_temp(str(PROJECT), overrides=to_terminal)
+
+
+@contextmanager
+def alone(settings: Settings) -> Generator[None]:
+    """Hold this home's lock, which a killed process lets go of too."""
+    with (settings.home / "dagster" / "headless.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"python -m assets is at work on {settings.home} already: wait for it, or end it")
+        yield
+
+
+def bury_dead_runs(instance: DagsterInstance) -> None:
+    """Fail the runs of killed predecessors and free their pool slots: else the next step waits for ever.
+
+    Whoever holds the lock is the only one alive, so that all headless runs that seem to go on are dead.
+    """
+    for dead in instance.get_runs(RunsFilter(statuses=[DagsterRunStatus.STARTED], tags=HEADLESS)):
+        instance.report_run_failed(dead, "its process is gone")
+        instance.event_log_storage.free_concurrency_slots_for_run(dead.run_id)
 
 
 def steps(settings: Settings, console: Console) -> Iterator[Step]:
@@ -99,7 +124,11 @@ def run(step: Step, job: JobDefinition, instance: DagsterInstance, console: Cons
     assets, partition, tags = step
     started = time.monotonic()
     job.execute_in_process(
-        asset_selection=assets, partition_key=partition, tags=tags, instance=instance, run_config=QUIET
+        asset_selection=assets,
+        partition_key=partition,
+        tags={**tags, **HEADLESS},
+        instance=instance,
+        run_config=QUIET,
     )
     console.print(f"  {time.monotonic() - started:6.1f} s  {named(step)}")
 
