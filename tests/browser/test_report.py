@@ -1,9 +1,8 @@
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from pipeline.figures import draw_figures
 from pipeline.lake import Lake
@@ -12,29 +11,8 @@ from pipeline.warehouse import build_warehouse
 from tests.stored_results import store_results
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>bold</b>"
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 # A step that takes this long is not slow but broken; the measured figure is in benchmarks/report.py.
 BROKEN_STEP_MS = 2_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
-    program = next((path for path in found if path), None)
-    if program is None:
-        pytest.skip("no browser at hand: install chromium or google-chrome to test the report's page")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
