@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from model.dynamics import initial_state
-from model.learning import Run, TrainingSettings, generators, learn_batch, new_run, replay
+from model.learning import Run, TrainingSettings, carry_on, generators, learn_batch, new_run
 from model.loss import draw_chance
 from model.parameters import initial_parameters, width_of
+from model.state import initial_state
 from model.stream import Stream, load_stream
 from model.variants import Variant, variant_named
 from pipeline.progress import Progress
@@ -96,8 +96,8 @@ def measure_engine(
     stop = min(start + events, len(stream))
     if stop > start:
         with Progress("evaluate", stop - start, "events", lambda _: None) as progress:
-            random = generators(settings.seeds, "replay")
-            work = partial(replay, run, run.parameters, run.state, stop, random, start, progress)
+            random = generators(settings.seeds, "ranking")
+            work = partial(carry_on, run, run.parameters, run.state, stop, random, progress)
             found["evaluation"] = rates(work, len(settings.seeds) * (stop - start))
     found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     return found

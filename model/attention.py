@@ -85,6 +85,10 @@ class AttentionRows:
             self.count[seeds, node] += 1
             del self.found[node, other]
 
+    def of_seeds(self, rows: list[int]) -> Self:
+        """A copy for some of the seeds."""
+        return type(self)(self.order[rows], self.count[rows], self.values[rows], self.bias[rows])
+
     def flat(self) -> tuple[Tensor, Tensor]:
         """Values and bias as matrices with a row a seed and node: (S·N, C·r), views."""
         seeds, nodes, _, _ = self.values.shape

@@ -40,6 +40,16 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, header
 
 
+def prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """`tensors` under names that begin with `prefix`."""
+    return {prefix + name: tensor for name, tensor in tensors.items()}
+
+
+def of_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Those of `tensors` whose names begin with `prefix`, without it."""
+    return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
 REMEDY = "remove the file, or train with start_over=True, to begin again"
 
 

@@ -1,5 +1,4 @@
-"""The stream's state and how a batch of events moves it (eqs. 2–4): the part of the model that is
-sequential.
+"""How a batch of events moves the stream's state (eqs. 2–4): the part of the model that is sequential.
 
 Everything an event needs that no parameter touches (clocks, neighbours, which version of a row is current)
 is laid out beforehand by `plan_batch`. `EventLoop` then carries all seeds through the batch and keeps
@@ -22,80 +21,20 @@ from model.attention import (
     aggregate,
     aggregate_backward,
     aggregate_features,
-    association_attention,
     dyrep_rows,
     learned_rows,
     learned_rows_backward,
-    random_attention,
 )
 from model.encoder import Encoder, Rows, Trace, elu_gradient, folded_weights, network
 from model.functions import sigmoid_
 from model.intensity import intensity, symmetric_compatibility
+from model.state import State
 from model.stream import ASSOCIATION, Stream
 from model.variants import Variant
 
 WAITING_SCALES = (50.0, 7.0, 15.0, 15.0)  # days, hours, minutes, seconds
 TEMPERATURE = 0.5
 NEVER = -1
-
-
-@dataclass
-class State:
-    """What the stream has left behind after `position` events."""
-
-    position: int
-    z: Tensor  # (S, N, d)
-    attention: AttentionRows
-    clock: np.ndarray  # (N) float64 seconds of each node's last event; the stream's start before any
-    survival: Tensor  # (S, T + 1) float64: running sum of the survival terms of events
-
-
-def initial_state(
-    stream: Stream,
-    variant: Variant,
-    d: int,
-    generators: list[torch.Generator],
-    dtype: torch.dtype = torch.float32,
-) -> State:
-    """The state before the first event; what is random is drawn by each seed's own generator."""
-    return State(
-        position=0,
-        z=torch.stack([initial_embeddings(stream, d, generator) for generator in generators]).to(dtype),
-        attention=AttentionRows.from_dense(
-            torch.stack([initial_attention(stream, variant, generator) for generator in generators]).to(dtype)
-        ),
-        clock=np.zeros(stream.nodes),
-        survival=torch.zeros(len(generators), len(stream) + 1, dtype=torch.float64),
-    )
-
-
-def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Tensor:
-    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal where there are
-    none.
-    """
-    drawn = torch.randn(stream.nodes, d, generator=generator)
-    if stream.features is None:
-        return drawn
-    known = torch.from_numpy(stream.features)
-    if known.shape[1] > d:
-        raise ValueError(
-            f"d takes at least the {known.shape[1]} features of a node of {stream.name!r}, not {d}"
-        )
-    return torch.nn.functional.pad(known, (0, d - known.shape[1]))
-
-
-def initial_attention(stream: Stream, variant: Variant, generator: torch.Generator) -> Tensor:
-    """S before the first event (N, N, r)."""
-    if variant.prior is not None:
-        return random_attention(stream.nodes, variant.prior_probabilities, variant.edge_types, generator)
-    adjacency = torch.from_numpy(stream.associations)
-    if variant.random_associations:
-        pairs = torch.triu_indices(stream.nodes, stream.nodes, offset=1)
-        chosen = torch.randperm(pairs.shape[1], generator=generator)[: int(adjacency.sum()) // 2]
-        i, j = pairs[:, chosen]
-        adjacency = torch.zeros_like(adjacency)
-        adjacency[i, j] = adjacency[j, i] = True
-    return association_attention(adjacency)
 
 
 @dataclass

@@ -10,17 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.attention import AttentionRows
-from model.checkpoint import check_identity, read_tensors, write_tensors
-from model.dynamics import State, initial_state
+from model.checkpoint import check_identity, of_prefix, prefixed, read_tensors, write_tensors
 from model.loss import draw_chance, run_batch
 from model.parameters import Parameters, initial_parameters, width_of
 from model.ranking import Frequencies, rank_events
+from model.state import State, initial_state
 from model.stream import COMMUNICATION, Stream
 from model.variants import Variant
 from pipeline.progress import Progress
 
-VERSION = 1  # of the mathematics and of the checkpoint's layout: raise it when either changes
+VERSION = 2  # of the mathematics and of the checkpoint's layout: raise it when either changes
 RATE_RANGE = (0.1, 1000.0)
 Log = Callable[[str], None]
 
@@ -57,10 +56,10 @@ class TrainingSettings:
 
 
 def generators(seeds: tuple[int, ...], purpose: str) -> list[torch.Generator]:
-    """One generator a seed for one purpose (`start`, `weights`, `training`, `replay`), unrelated to all
+    """One generator a seed for one purpose (`start`, `weights`, `training`, `ranking`), unrelated to all
     others.
     """
-    number = ("start", "weights", "training", "replay").index(purpose)
+    number = ("start", "weights", "training", "ranking").index(purpose)
     return [torch.Generator().manual_seed(seed * 4 + number) for seed in seeds]
 
 
@@ -76,6 +75,7 @@ class Run:
     best: Tensor  # (S, P): weights of the epoch chosen so far
     state: State
     random: list[torch.Generator]
+    best_state: State | None = None  # as the epoch chosen so far left it, before validation
     epoch: int = 0
     step: int = 0
     chosen: list[int | None] = field(default_factory=list)
@@ -84,6 +84,8 @@ class Run:
     measured: list[list[list[float | None]]] = field(
         default_factory=list
     )  # an epoch: validation and test MAR a seed
+    snapshots: dict[int, Tensor] = field(default_factory=dict)  # position: S of the first seed (N, C, r)
+    best_snapshots: dict[int, Tensor] = field(default_factory=dict)
     seconds: float = 0.0
     workspace: dict[str, Tensor] = field(default_factory=dict)
 
@@ -136,12 +138,15 @@ def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
     saved = started = time.monotonic()
     before = run.seconds
     left = (settings.epochs - run.epoch) * end - run.state.position
+    wanted = snapshot_positions(stream, settings)
     with Progress(f"train {run.variant.key}", left, "events", log) as progress:
         while run.epoch < settings.epochs:
             while run.state.position < train_end:
                 stop = min(run.state.position + settings.batch, train_end)
                 events = stop - run.state.position
                 learn_batch(run, stop)
+                if stop in wanted and run.variant.is_recurrent:
+                    run.snapshots[stop] = run.state.attention.values[0].clone()
                 progress.advance(events, loss_note(run))
                 if time.monotonic() - saved >= settings.checkpoint_minutes * 60:
                     run.seconds = before + time.monotonic() - started
@@ -149,6 +154,7 @@ def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
                     saved = time.monotonic()
             measure(run, progress)
             run.epoch += 1
+            run.snapshots = {}
             run.state = initial_state(stream, run.variant, run.d, generators(settings.seeds, "start"))
             run.seconds = before + time.monotonic() - started
             save(run, checkpoint)
@@ -222,13 +228,17 @@ def loss_note(run: Run) -> str:
 def measure(run: Run, progress: Progress) -> None:
     """Validation and test MAR after an epoch; the epoch with the best validation MAR is chosen, seed by
     seed.
+
+    Both are ranked with the state as the epoch left it, carried on: that state is kept with the weights.
     """
     stream = run.stream
-    random = generators(run.settings.seeds, "replay")
+    ended = run.state.of_seeds(list(range(len(run.settings.seeds))))
+    run.best_state = run.best_state or ended
+    random = generators(run.settings.seeds, "ranking")
     found = []
     for stop in (stream.splits[1], len(stream)):
         start = run.state.position
-        ranks = replay(run, run.parameters, run.state, stop, random, start, progress)
+        ranks = carry_on(run, run.parameters, run.state, stop, random, progress)
         communications = torch.from_numpy(stream.k[start:stop] == COMMUNICATION)
         mar = ranks[:, communications].mean((1, 2))
         known = zip(run.alive.tolist(), mar.tolist(), strict=True)
@@ -241,66 +251,77 @@ def measure(run: Run, progress: Progress) -> None:
         if now is None or all(value is None or now < value for value in earlier):
             run.chosen[row] = run.epoch + 1
             run.best[row] = run.parameters.flat[row]
+            run.best_state.take(ended, row)
+            if row == 0:
+                run.best_snapshots = run.snapshots
 
 
-def replay(
+def carry_on(
     run: Run,
     parameters: Parameters,
     state: State,
     stop: int,
     random: list[torch.Generator],
-    rank_from: int,
     progress: Progress,
     frequencies: Frequencies | None = None,
 ) -> Tensor:
-    """Carry `state` to `stop` without learning; ranks (S, E, 2) of the events from `rank_from` on."""
+    """Carry `state` to `stop` without learning; ranks (S, E, 2) of the events on the way."""
     ranks = [torch.zeros(len(parameters.flat), 0, 2)]
     with torch.no_grad():
         while state.position < stop:
             start = state.position
-            edge = rank_from if start < rank_from else stop
-            until = min(start + run.settings.batch, edge, stop)
+            until = min(start + run.settings.batch, stop)
             chance = draw_chance(run.stream, run.variant, start, until, random, noisy=False)
-            outcome = run_batch(
+            seen = run_batch(
                 run.stream, run.variant, parameters.named, state, until, chance, run.workspace, learn=False
             )
-            if start >= rank_from:
-                found = rank_events(
-                    outcome.versions,
-                    outcome.batch,
-                    outcome.symmetric,
-                    outcome.rate,
-                    state.survival,
-                    frequencies,
-                )
-                ranks.append(found.float())
-            progress.advance(until - start, "ranking" if start >= rank_from else "replaying")
+            found = rank_events(
+                seen.versions, seen.batch, seen.symmetric, seen.rate, state.survival, frequencies
+            )
+            ranks.append(found.float())
+            progress.advance(until - start, "ranking")
     return torch.cat(ranks, dim=1)
+
+
+def snapshot_positions(stream: Stream, settings: TrainingSettings) -> list[int]:
+    """After how many events attention is kept: evenly up to the test period, at the ends of batches. The
+    initial one is apart.
+    """
+    validation, test = stream.splits
+    batch = settings.batch
+    ends = [*range(batch, validation, batch), validation, *range(validation + batch, test, batch), test]
+    wanted = np.linspace(0, test, settings.snapshots)[1:]
+    return sorted({ends[place] for place in np.searchsorted(ends, wanted)})
+
+
+def by_place(snapshots: dict[int, Tensor]) -> dict[str, Tensor]:
+    """Snapshots by names that a file can hold."""
+    return {str(at): kept for at, kept in snapshots.items()}
+
+
+def places_of(named: dict[str, Tensor]) -> dict[int, Tensor]:
+    """Snapshots in stream order from `by_place`; a file keeps its names in an order of its own."""
+    return {int(at): named[at] for at in sorted(named, key=int)}
 
 
 def save(run: Run, path: Path) -> None:
     """Write a checkpoint that `resume` goes on from bit by bit."""
-    attention = run.state.attention
     tensors = {
         "parameters": run.parameters.flat,
         "first_moment": run.moments[0],
         "second_moment": run.moments[1],
-        "best": run.best,
-        "z": run.state.z,
-        "attention.order": torch.from_numpy(attention.order),
-        "attention.count": torch.from_numpy(attention.count),
-        "attention.values": attention.values,
-        "attention.bias": attention.bias,
-        "clock": torch.from_numpy(run.state.clock),
-        "survival": run.state.survival,
         "random": torch.stack([generator.get_state() for generator in run.random]),
         "losses": torch.stack(run.losses) if run.losses else torch.zeros(0),
+        "best": run.best,
+        **prefixed("state.", run.state.tensors()),
+        **prefixed("best_state.", run.best_state.tensors() if run.best_state else {}),
+        **prefixed("snapshots.", by_place(run.snapshots)),
+        **prefixed("best_snapshots.", by_place(run.best_snapshots)),
     }
     header = {
         "identity": identity(run.stream, run.variant, run.settings),
         "epoch": run.epoch,
         "step": run.step,
-        "position": run.state.position,
         "chosen": run.chosen,
         "stopped": [{"seed": seed, **reason} for seed, reason in run.stopped.items()],
         "measured": run.measured,
@@ -315,22 +336,15 @@ def resume(run: Run, path: Path) -> None:
     check_identity(header.get("identity", {}), identity(run.stream, run.variant, run.settings), path)
     run.parameters = Parameters(run.parameters.shapes, tensors["parameters"])
     run.moments = tensors["first_moment"], tensors["second_moment"]
-    run.best = tensors["best"]
-    run.state = State(
-        position=header["position"],
-        z=tensors["z"],
-        attention=AttentionRows(
-            tensors["attention.order"].numpy().copy(),
-            tensors["attention.count"].numpy().copy(),
-            tensors["attention.values"],
-            tensors["attention.bias"],
-        ),
-        clock=tensors["clock"].numpy().copy(),
-        survival=tensors["survival"],
-    )
     for generator, state in zip(run.random, tensors["random"], strict=True):
         generator.set_state(state.clone())
     run.losses = list(tensors["losses"])
+    run.best = tensors["best"]
+    run.state = State.from_tensors(of_prefix("state.", tensors))
+    if kept := of_prefix("best_state.", tensors):
+        run.best_state = State.from_tensors(kept)
+    run.snapshots = places_of(of_prefix("snapshots.", tensors))
+    run.best_snapshots = places_of(of_prefix("best_snapshots.", tensors))
     run.epoch, run.step = header["epoch"], header["step"]
     run.chosen, run.measured, run.seconds = header["chosen"], header["measured"], header["seconds"]
     run.stopped = {entry.pop("seed"): entry for entry in header["stopped"]}

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.dynamics import Batch, EventLoop, State, plan_batch
+from model.dynamics import Batch, EventLoop, plan_batch
 from model.gnn import adjacency_of, embeddings
 from model.intensity import compatibility_of_pairs, intensity, symmetric_compatibility
+from model.state import State
 from model.stream import Stream
 from model.variants import Variant
 

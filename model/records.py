@@ -1,9 +1,7 @@
-"""Everything kept of a trained variant: replay the stream with the chosen weights and write what is seen on
-the way.
-"""
+"""Everything kept of a trained variant: go on from the chosen epoch and write what is seen on the way."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,15 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from model.checkpoint import read_tensors, write_tensors
-from model.dynamics import Batch, State, initial_state
+from model.attention import AttentionRows
+from model.checkpoint import of_prefix, prefixed, read_tensors, write_tensors
+from model.dynamics import Batch
 from model.gnn import adjacency_of, embeddings
 from model.intensity import symmetric_compatibility
-from model.learning import Log, Run, generators, identity, replay
+from model.learning import Log, Run, by_place, carry_on, generators, identity, places_of, snapshot_positions
 from model.parameters import Parameters, count_parameters
 from model.ranking import Frequencies, log_density
+from model.state import State, initial_state
 from model.stream import COMMUNICATION, Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.progress import Progress
@@ -37,35 +37,39 @@ def finished(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:
-    """Replay the stream with the chosen weights and write all files of a trained variant, model.json last."""
+    """Carry the chosen epoch's state on to the stream's end and write all files of a trained variant,
+    model.json last.
+    """
     stream, settings = run.stream, run.settings
     alive = [row for row, seed in enumerate(settings.seeds) if seed not in run.stopped]
     seeds = tuple(settings.seeds[row] for row in alive)
+    assert run.best_state is not None
+    state = run.best_state.of_seeds(alive)
     chosen = Parameters(run.parameters.shapes, run.best[alive].clone())
-    state = initial_state(stream, run.variant, run.d, generators(seeds, "start"))
-    random = generators(seeds, "replay")
+    write_tensors(
+        chosen.named, {"seeds": list(seeds), "variant": asdict(run.variant)}, folder / "weights.safetensors"
+    )
+    write_state(run, state, seeds, folder / "state.safetensors")
+    attention = [initial_attention(run, seeds), *training_attention(run, state, seeds)]
+    random = generators(seeds, "ranking")
     validation, test = stream.splits
-    attention = [attention_rows(run, state, seeds, 0, "initial")]
     ranks = []
     frequent = [
         Frequencies.of_events(stream, end) if run.variant.frequency else None for end in stream.splits
     ]
-    with Progress(f"replay {run.variant.key}", len(stream), "events", log) as progress:
-        for number, stop in enumerate(snapshot_positions(test, settings.snapshots), start=1):
-            ranks.append(replay(run, chosen, state, stop, random, validation, progress, frequent[0]))
+    with Progress(f"rank {run.variant.key}", len(stream) - validation, "events", log) as progress:
+        for stop in [at for at in snapshot_positions(stream, settings) if at > validation]:
+            ranks.append(carry_on(run, chosen, state, stop, random, progress, frequent[0]))
             label, whose = ("final", seeds) if stop == test else (None, seeds[:1])
-            attention.append(attention_rows(run, state, whose, number, label))
+            attention.append(attention_rows(run, state.attention, stop, whose, label))
         z = current_embeddings(run, state, chosen)
         write_parquet(embedding_rows(z, seeds), folder / "embeddings.parquet")
-        ranks.append(replay(run, chosen, state, len(stream), random, test, progress, frequent[1]))
+        ranks.append(carry_on(run, chosen, state, len(stream), random, progress, frequent[1]))
         write_parquet(prediction_rows(run, state, chosen, seeds), folder / "predictions.parquet")
-    write_parquet(pl.concat(attention), folder / "attention.parquet")
+    write_parquet(numbered(attention), folder / "attention.parquet")
     found = ranking_rows(stream, torch.cat(ranks, dim=1).numpy(), seeds)
     write_parquet(found, folder / "rankings.parquet")
     write_parquet(curves, folder / "curves.parquet")
-    write_tensors(
-        chosen.named, {"seeds": list(seeds), "variant": asdict(run.variant)}, folder / "weights.safetensors"
-    )
     summary = {
         **identity(stream, run.variant, settings),
         "key": run.variant.key,
@@ -82,49 +86,65 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     return summary
 
 
-def snapshot_positions(end: int, snapshots: int) -> list[int]:
-    """After how many events attention is kept: evenly up to `end`, the last at `end`; the initial one is
-    apart.
-    """
-    return sorted({round(end * number / (snapshots - 1)) for number in range(1, snapshots)} - {0} | {end})
-
-
 def moment(stream: Stream, position: int) -> datetime:
     """When the event before `position` happened."""
     return stream.start + timedelta(seconds=float(stream.seconds[position - 1]))
 
 
+ATTENTION = {
+    "seed": pl.Int64,
+    "label": pl.String,
+    "created_at": pl.Datetime("us"),
+    "edge_type": pl.Int32,
+    "u": pl.Int32,
+    "v": pl.Int32,
+    "weight": pl.Float32,
+}
+
+
 def attention_rows(
-    run: Run, state: State, seeds: tuple[int, ...], number: int, label: str | None
+    run: Run, rows: AttentionRows, position: int, seeds: tuple[int, ...], label: str | None
 ) -> pl.DataFrame:
-    """The non-zero entries of S; none for models without attention of their own (GCN, GAT)."""
-    schema = {
-        "seed": pl.Int64,
-        "snapshot": pl.Int32,
-        "label": pl.String,
-        "created_at": pl.Datetime("us"),
-        "edge_type": pl.Int32,
-        "u": pl.Int32,
-        "v": pl.Int32,
-        "weight": pl.Float32,
-    }
+    """The non-zero entries of S after `position` events; none for models without attention (GCN, GAT)."""
     if not run.variant.is_recurrent:
-        return pl.DataFrame(schema=schema)
-    rows = state.attention
+        return pl.DataFrame(schema=ATTENTION)
     values = rows.values[: len(seeds)].numpy()
     s, u, slot, edge_type = np.nonzero(values)
     return pl.DataFrame(
         {
             "seed": np.array(seeds)[s],
-            "snapshot": np.full(len(s), number),
             "label": [label] * len(s),
-            "created_at": [moment(run.stream, state.position) if state.position else None] * len(s),
+            "created_at": [moment(run.stream, position) if position else None] * len(s),
             "edge_type": edge_type,
             "u": u,
             "v": rows.order[s, u, slot],
             "weight": values[s, u, slot, edge_type],
         },
-        schema=schema,
+        schema=ATTENTION,
+    )
+
+
+def initial_attention(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:
+    """S before the first event."""
+    start = initial_state(run.stream, run.variant, run.d, generators(seeds, "start"))
+    return attention_rows(run, start.attention, 0, seeds, "initial")
+
+
+def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[pl.DataFrame]:
+    """S of the first seed as the chosen epoch passed; nothing where that seed stopped."""
+    if seeds[0] != run.settings.seeds[0]:
+        return []
+    return [
+        attention_rows(run, replace(state.attention, values=kept.unsqueeze(0)), at, seeds[:1], None)
+        for at, kept in run.best_snapshots.items()
+    ]
+
+
+def numbered(snapshots: list[pl.DataFrame]) -> pl.DataFrame:
+    """Snapshots in stream order as one table."""
+    return pl.concat(
+        rows.insert_column(1, pl.repeat(number, rows.height, dtype=pl.Int32, eager=True).alias("snapshot"))
+        for number, rows in enumerate(snapshots)
     )
 
 
@@ -228,12 +248,22 @@ def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple
     )
 
 
+def write_state(run: Run, state: State, seeds: tuple[int, ...], path: Path) -> None:
+    """The state before validation of the chosen epoch, and the attention on the way to it."""
+    tensors = {**state.tensors(), **prefixed("snapshots.", by_place(run.best_snapshots))}
+    write_tensors(tensors, {"seeds": list(seeds), "variant": asdict(run.variant)}, path)
+
+
 def read_finished(run: Run, folder: Path, known: dict[str, Any]) -> pl.DataFrame:
-    """Fill a new run with the chosen weights of a finished one; its curves."""
+    """Fill a new run with the chosen weights and state of a finished one; its curves."""
     weights, _ = read_tensors(folder / "weights.safetensors")
+    kept, _ = read_tensors(folder / "state.safetensors")
     rows = [run.settings.seeds.index(seed) for seed in known["seeds"]]
-    flat = torch.cat([weights[name].flatten(1) for name in run.parameters.shapes], dim=1)
-    run.best[rows] = flat
+    run.best[rows] = torch.cat([weights[name].flatten(1) for name in run.parameters.shapes], dim=1)
+    # A stopped seed has no state: any other stands in its row, and is left out again.
+    stand_in = [known["seeds"].index(seed) if seed in known["seeds"] else 0 for seed in run.settings.seeds]
+    run.best_state = State.from_tensors(kept).of_seeds(stand_in)
+    run.best_snapshots = places_of(of_prefix("snapshots.", kept))
     run.chosen = [known["chosen_epoch"].get(str(seed)) for seed in run.settings.seeds]
     run.stopped = {int(seed): reason for seed, reason in known["stopped"].items()}
     run.seconds = known["training_seconds"]

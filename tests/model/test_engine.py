@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.dynamics import initial_state
 from model.gnn import adjacency_of
 from model.learning import generators
 from model.loss import draw_chance, run_batch
 from model.parameters import initial_parameters
+from model.state import initial_state
 from model.variants import Variant, variants_for
 from tests.model.reference import Reference, rate, static_embeddings
 from tests.model.streams import random_stream

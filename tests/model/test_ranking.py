@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from model import ranking
-from model.dynamics import initial_state
 from model.evaluation import mid_ranks
 from model.learning import generators
 from model.loss import draw_chance, run_batch
 from model.parameters import initial_parameters
 from model.ranking import Frequencies, log_density, rank_events
+from model.state import initial_state
 from model.variants import variant_named
 from tests.model.reference import Reference, rate
 from tests.model.streams import random_stream
@@ -31,7 +31,7 @@ def test_every_candidate_is_scored_by_its_conditional_density(key, monkeypatch):
     start = state.attention.dense()[0]
     reference = Reference(variant, p, state.z[0], start, start != 0, [0.0] * stream.nodes)
     survival: list[float] = []
-    random = generators((5,), "replay")
+    random = generators((5,), "ranking")
     for stop in (7, 16):
         first = state.position
         chance = draw_chance(stream, variant, first, stop, random, noisy=False)

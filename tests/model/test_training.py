@@ -141,6 +141,39 @@ def test_a_seed_ends_with_the_same_bits_whoever_shares_its_batch(key, dataset, t
         assert together[name].filter(pl.col("seed") == 1).equals(alone[name]), name
 
 
+@pytest.mark.parametrize("key", ["ldg_learned_sparse-bilinear", "dyrep-bilinear", "gcn-concat"])
+def test_rankings_are_those_of_the_chosen_epoch(key, dataset, tmp_path):
+    train(dataset, variant_named(key, RELATIONS), replace(SETTINGS, epochs=3), tmp_path)
+    chosen = json.loads((tmp_path / "model.json").read_text())["chosen_epoch"]
+    stream = load_stream(dataset)
+    communications = pl.DataFrame({"idx": stream.idx[stream.k == 1]})
+    ranked = (
+        pl.read_parquet(tmp_path / "rankings.parquet")
+        .join(communications, on="idx")
+        .group_by("seed", "split")
+        .agg(mar=(pl.col("rank_v").mean() + pl.col("rank_u").mean()) / 2)
+    )
+    curves = pl.read_parquet(tmp_path / "curves.parquet").drop_nulls("mar")
+    for seed, epoch in chosen.items():
+        of_seed = curves.filter(pl.col("seed") == int(seed))
+        assert of_seed["mar"].arg_min() == epoch - 1
+        for split, column in (("validation", "mar"), ("test", "test_mar")):
+            found = ranked.filter(pl.col("seed") == int(seed), pl.col("split") == split)["mar"].item()
+            assert found == pytest.approx(of_seed[column][epoch - 1], rel=1e-6)
+
+
+def test_attention_between_start_and_end_is_of_the_chosen_epoch(dataset, tmp_path):
+    settings = replace(SETTINGS, snapshots=7)
+    variant = variant_named("ldg_learned_sparse-bilinear", RELATIONS)
+    train(dataset, variant, settings, tmp_path)
+    attention = pl.read_parquet(tmp_path / "attention.parquet")
+    moments = attention.group_by("snapshot").agg(pl.col("created_at").first(), pl.col("seed").n_unique())
+    moments = moments.sort("snapshot")
+    assert moments["snapshot"].to_list() == list(range(7))
+    assert moments["created_at"].is_sorted()
+    assert moments["seed"].to_list() == [3, 1, 1, 1, 1, 1, 3]
+
+
 KILLED = """
 import sys, os, signal
 from pathlib import Path
