@@ -145,9 +145,9 @@ def measure_growth(settings: TrainingSettings, events: int) -> dict[str, Any]:
     }
 
 
-def measure(dataset: Path | None, key: str, seeds: int, events: int, threads: int) -> dict[str, Any]:
+def measure(dataset: Path | None, key: str, seeds: int, events: int) -> dict[str, Any]:
     """The engine's figures for one training."""
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)  # as training does
     stream, variant = subject(dataset, key, events)
     return measure_engine(stream, variant, TrainingSettings(seeds=tuple(range(seeds))), events)
 
@@ -184,21 +184,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--reference-events", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=1, help="of one training")
     parser.add_argument("--trainings", type=int, default=1, help="side by side, a process each")
     parser.add_argument(
         "--growth", action="store_true", help="time an event against the number of nodes instead"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    found: dict[str, Any] = {"threads": arguments.threads}
+    torch.set_num_threads(1)
+    found: dict[str, Any] = {}
     if arguments.growth:
         found |= measure_growth(TrainingSettings(seeds=tuple(range(min(arguments.seeds, 2))), batch=50), 100)
     else:
         key = f"{arguments.variant}-{arguments.interaction}"
         stream, variant = subject(arguments.dataset, key, arguments.events)
-        asked = arguments.dataset, key, arguments.seeds, arguments.events, arguments.threads
+        asked = arguments.dataset, key, arguments.seeds, arguments.events
         found |= {"variant": key, "nodes": stream.nodes, "seeds": arguments.seeds}
         found["trainings"] = arguments.trainings
         found["engine"] = (

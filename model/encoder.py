@@ -14,12 +14,15 @@ from torch import Tensor
 from model.functions import elu_
 from model.variants import Variant
 
+KEPT = ("hidden1", "edges1")  # what every event of a batch keeps for its gradient
 elu_backward = torch.ops.aten.elu_backward
 
 
-def elu_gradient(gradient: Tensor, output: Tensor) -> Tensor:
+def elu_gradient(gradient: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
     """Gradient before an ELU from the gradient after it and its output."""
-    return elu_backward(gradient, 1.0, 1.0, 1.0, True, output)
+    if out is None:
+        return elu_backward(gradient, 1.0, 1.0, 1.0, True, output)
+    return elu_backward.grad_input(gradient, 1.0, 1.0, 1.0, True, output, grad_input=out)
 
 
 def layer(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
@@ -173,7 +176,7 @@ class Encoder:
 
     def memory(self, name: str, event: int, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Memory that lives over batches: fresh pages for every event cost as much as filling them."""
-        events = 1 if name == "scratch" else self.keep
+        events = self.keep if name in KEPT else 1
         kept = self.workspace.get(name)
         if kept is None or kept.shape[1:] != shape or len(kept) < events or kept.dtype != like.dtype:
             kept = self.workspace[name] = like.new_empty((events, *shape))
@@ -210,7 +213,8 @@ class Encoder:
         assert edges is not None
         seeds, nodes, d = h.shape
         by_edge = edges.view(seeds, nodes, 2, d)
-        of_edges = elu_gradient(of_received.unsqueeze(1).expand_as(by_edge), by_edge)  # (S, N, 2, d)
+        of_edges = self.memory("of_edges", 0, (seeds, nodes, 2, d), h)
+        elu_gradient(of_received.unsqueeze(1).expand_as(by_edge), by_edge, out=of_edges)
         block = torch.zeros(seeds, 2, 2, d, dtype=h.dtype)  # (S, sender, receiver, d); self-loops stay 0
         block[:, 0, 1] = of_received[:, 1] + of_skip[:, 0]
         block[:, 1, 0] = of_received[:, 0] + of_skip[:, 1]
@@ -218,7 +222,9 @@ class Encoder:
         of_edges = of_edges.view(seeds, 2 * nodes, d)
         self.accumulate("edge1.w2", hidden.view(seeds, 2 * nodes, d), of_edges)
         self.add_sum("edge1.b2", of_edges)
-        of_hidden = elu_gradient(torch.bmm(of_edges, self.transposed["edge1.w2"]).view_as(hidden), hidden)
+        of_hidden = self.memory("of_hidden", 0, (seeds, 2 * nodes, d), h)
+        torch.bmm(of_edges, self.transposed["edge1.w2"], out=of_hidden)
+        of_hidden = elu_gradient(of_hidden.view_as(hidden), hidden, out=of_hidden.view_as(hidden))
         if self.bilinear:
             assert trace.mixed is not None
             of_mixed = torch.bmm(h.transpose(1, 2), of_hidden).view(seeds, d, 2, d).transpose(1, 2)

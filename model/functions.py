@@ -1,12 +1,23 @@
 """Element-wise functions whose every result has the same bits wherever it stands in a tensor.
 
-The library's sigmoid, softplus and ELU take one path for whole vectors and another for a tensor's last few
-elements, which differ in the last bit: a seed's result would depend on how many seeds share its batch. exp
-and log1p do not.
+The library takes one path for whole vectors and another for a tensor's last few elements, and for most
+functions the two differ in the last bit: a seed's result would depend on how many seeds share its batch. exp
+and log1p have one path. The faster kernels are therefore used only where every seed (first dimension) fills
+whole vectors, which says nothing of the seeds beside it, and on one thread, which cuts no vector.
 """
+
+import math
 
 import torch
 from torch import Tensor
+
+VECTOR = 32  # elements that the widest kernels take at once: two registers of 16 numbers
+LOG2_E = math.log2(math.e)
+
+
+def in_whole_vectors(x: Tensor) -> bool:
+    """Whether no seed of `x` has elements in a tail."""
+    return x[0].numel() % VECTOR == 0 and x.is_contiguous()
 
 
 def sigmoid(x: Tensor) -> Tensor:
@@ -16,7 +27,7 @@ def sigmoid(x: Tensor) -> Tensor:
 
 def sigmoid_(x: Tensor) -> Tensor:
     """`sigmoid` in place, outside automatic differentiation."""
-    return x.neg_().exp_().add_(1.0).reciprocal_()
+    return x.sigmoid_() if in_whole_vectors(x) else x.neg_().exp_().add_(1.0).reciprocal_()
 
 
 def softplus(x: Tensor) -> Tensor:
@@ -25,8 +36,9 @@ def softplus(x: Tensor) -> Tensor:
 
 
 def elu_(x: Tensor, scratch: Tensor | None = None) -> Tensor:
-    """ELU in place, as max(x, exp(min(x, 0)) − 1): half the price of the library's, which takes expm1 of
-    everything.
+    """ELU in place, as max(x, exp(min(x, 0)) − 1): a third of the price of the library's, which takes expm1
+    of everything; exp2 costs half of exp.
     """
     negative = x.clamp_max(0.0) if scratch is None else torch.clamp_max(x, 0.0, out=scratch)
-    return torch.maximum(x, negative.exp_().sub_(1.0), out=x)
+    grown = negative.mul_(LOG2_E).exp2_() if in_whole_vectors(x) else negative.exp_()
+    return torch.maximum(x, grown.sub_(1.0), out=x)

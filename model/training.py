@@ -20,17 +20,16 @@ def train(
     folder: Path,
     log: Log | None = None,
     start_over: bool = False,
-    threads: int = 1,
 ) -> dict[str, Any]:
     """Train `variant` on the event table in `dataset_folder`, write everything kept of it to `folder`,
     return model.json.
 
     A training that was killed goes on from its last checkpoint and ends bit-identical to one that was not; a
     finished one of the same table, variant and settings is not repeated (`log` says so). A checkpoint that
-    does not fit is refused; `start_over` discards it. `threads` changes speed, never a result: two trainings
-    side by side with one thread each use two processors better than one training with two.
+    does not fit is refused; `start_over` discards it. Training takes one thread: two trainings side by side
+    use two processors better than one training with two.
     """
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
     stream = load_stream(dataset_folder, variant.relation)
     told = log or (lambda _: None)
     if not start_over and (known := finished(folder, identity(stream, variant, settings))):
