@@ -7,13 +7,14 @@ seed's numbers do not depend on how wide the rows of the seeds beside it are.
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from model.functions import sigmoid_
+from model.functions import sigmoid_, sigmoid_gradient
 
 ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and it never is the maximum
 SMALLEST_TOTAL = 1e-12
@@ -110,68 +111,71 @@ class Aggregate:
     features: Tensor  # (S, 2, r·d): h^S
     weights: Tensor  # (S, 2, K, r): softmax of S
     strongest: Tensor  # (S, 2, r, d): slot of the maximum
-    strongest_projected: Tensor  # (S, 2, r, d): W_h z of that slot's node
+    projected: Tensor | None  # (S, 2, r, d): W_h z of that slot's node, where S has a gradient
 
 
-def neighbour_products(values: Tensor, bias: Tensor, projected: Tensor) -> tuple[Tensor, Tensor]:
-    """softmax(S) (S, 2, K, r), and its product with W_h z (S, 2, K, r, d), ABSENT where there is no
-    neighbour.
-    """
+def slot_softmax(values: Tensor, bias: Tensor) -> Tensor:
+    """softmax(S) over the slots of rows (S, R, K, r): 0 where there is no neighbour."""
     exponent = (values + bias).exp_()  # S stays near [0, 1], so no shift is needed before exp
-    weights = exponent / slot_sum(exponent).clamp_min(SMALLEST_TOTAL)
+    return exponent.div_(slot_sum(exponent).clamp_min_(SMALLEST_TOTAL))
+
+
+def neighbour_products(weights: Tensor, bias: Tensor, projected: Tensor) -> Tensor:
+    """softmax(S)·W_h z (S, 2, K, r, d), ABSENT where there is no neighbour."""
     # Two steps: the library's fused one is several times slower where operands are broadcast.
-    return weights, torch.mul(weights.unsqueeze(4), projected.unsqueeze(3)).add_(bias.unsqueeze(4))
+    return torch.mul(weights.unsqueeze(4), projected.unsqueeze(3)).add_(bias.unsqueeze(4))
+
+
+@cache
+def nearness(slots: int, dtype: torch.dtype) -> Tensor:
+    """A number for each slot, the larger the earlier: (K, 1, 1)."""
+    return torch.arange(slots, 0, -1, dtype=dtype).view(slots, 1, 1)
 
 
 def largest_slot(product: Tensor) -> tuple[Tensor, Tensor]:
     """The maximum over slots of (S, 2, K, r, d) and the first slot that has it, both (S, 2, r, d).
 
-    Comparing with the maximum costs half of the library's search for an index.
+    Comparing with the maximum costs less than the library's search for an index. Overwrites `product`.
     """
     slots = product.shape[2]
     largest = product.amax(2, keepdim=True)
-    nearness = torch.arange(slots, 0, -1, dtype=product.dtype).view(slots, 1, 1)
-    first = torch.eq(product, largest, out=product).mul_(nearness).amax(2)
+    first = torch.eq(product, largest, out=product).mul_(nearness(slots, product.dtype)).amax(2)
     # Nothing equals a maximum that is not a number; any slot will do there.
     return largest.squeeze(2), (slots - first).clamp_max_(slots - 1).long()
 
 
-def aggregate_features(values: Tensor, bias: Tensor, projected: Tensor) -> Tensor:
+def aggregate_features(weights: Tensor, bias: Tensor, projected: Tensor) -> Tensor:
     """The features of `aggregate` alone (S, 2, r·d), where no gradient is wanted."""
-    _, product = neighbour_products(values, bias, projected)
-    return sigmoid_(product.amax(2)).flatten(2)
+    return sigmoid_(neighbour_products(weights, bias, projected).amax(2)).flatten(2)
 
 
-def aggregate(values: Tensor, bias: Tensor, projected: Tensor) -> Aggregate:
+def aggregate(weights: Tensor, bias: Tensor, projected: Tensor, learned: bool) -> Aggregate:
     """Element-wise max over neighbours of sigmoid(softmax(S)·W_h z); no neighbours give zeros.
 
-    `values`, `bias` (S, 2, K, r): rows of the two nodes; `projected` (S, 2, K, d): W_h z of the nodes in
-    their slots. The sigmoid is monotonic, so it is taken of the maximum.
+    `weights`, `bias` (S, 2, K, r): rows of the two nodes; `projected` (S, 2, K, d): W_h z of the nodes in
+    their slots. The sigmoid is monotonic, so it is taken of the maximum. `learned`: S has a gradient.
     """
-    weights, product = neighbour_products(values, bias, projected)
-    largest, strongest = largest_slot(product)
-    features = sigmoid_(largest).flatten(2)
-    return Aggregate(features, weights, strongest, projected.gather(2, strongest))
+    largest, strongest = largest_slot(neighbour_products(weights, bias, projected))
+    kept = projected.gather(2, strongest) if learned else None
+    return Aggregate(sigmoid_(largest).flatten(2), weights, strongest, kept)
 
 
-def aggregate_backward(
-    gradient: Tensor, forward: Aggregate, with_weights: bool
-) -> tuple[Tensor, Tensor | None]:
-    """From the gradient of the features (S, 2, r·d): that of each strongest projection (S, 2, r, d) and of S
-    (S, 2, K, r).
+def aggregate_backward(gradient: Tensor, forward: Aggregate) -> tuple[Tensor, Tensor]:
+    """From the gradient of the features (S, 2, r·d): that of the largest products and that of their
+    projections (S, 2, r, d).
     """
-    h = forward.features
-    largest = (gradient * h * (1 - h)).view_as(forward.strongest)
-    weights = forward.weights.transpose(2, 3)  # (S, 2, r, K)
-    of_projected = largest * weights.gather(3, forward.strongest)
-    if not with_weights:
-        return of_projected, None
-    of_weights = torch.zeros_like(weights).scatter_add_(
-        3, forward.strongest, largest * forward.strongest_projected
-    )
+    largest = sigmoid_gradient(gradient, forward.features).view_as(forward.strongest)
+    return largest, largest * forward.weights.transpose(2, 3).gather(3, forward.strongest)
+
+
+def softmax_backward(largest: Tensor, forward: Aggregate) -> Tensor:
+    """From the gradient of the largest products (S, 2, r, d): that of S (S, 2, K, r)."""
+    weights = forward.weights
+    assert forward.projected is not None
+    of_weights = torch.zeros_like(weights.transpose(2, 3))
+    of_weights.scatter_add_(3, forward.strongest, largest * forward.projected)
     of_weights = of_weights.transpose(2, 3)
-    mean = slot_sum(forward.weights * of_weights)
-    return of_projected, forward.weights * (of_weights - mean)
+    return weights * (of_weights - slot_sum(weights * of_weights))
 
 
 def learned_rows(rows: Tensor, slots: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor]:

@@ -24,9 +24,11 @@ from model.attention import (
     dyrep_rows,
     learned_rows,
     learned_rows_backward,
+    slot_softmax,
+    softmax_backward,
 )
 from model.encoder import Encoder, Rows, Trace, elu_gradient, folded_weights, network
-from model.functions import sigmoid_
+from model.functions import sigmoid_, sigmoid_gradient
 from model.intensity import intensity, symmetric_compatibility
 from model.state import State
 from model.stream import ASSOCIATION, Stream
@@ -179,6 +181,7 @@ class EventLoop:
     ) -> None:
         self.variant, self.state, self.batch, self.noise = variant, state, batch, noise
         self.learned = variant.attention == "learned"
+        self.fixed = variant.attention == "random"
         self.differentiable = differentiable
         self.named = named
         self.workspace = workspace
@@ -206,6 +209,9 @@ class EventLoop:
         self.update, self.neighbour = update, neighbour
         self.before = z = self.state.z
         rows = self.state.attention.flat()
+        if self.fixed:  # softmax(S) of every row, once
+            attention = self.state.attention
+            rows = slot_softmax(attention.values, attention.bias).view_as(rows[0]), rows[1]
         seeds, nodes, d = z.shape
         self.z = z = z.clone()
         self.kinds = self.batch.kinds.tolist()
@@ -228,14 +234,16 @@ class EventLoop:
             uv = step.uv
             own = z.index_select(1, uv)  # (S, 2, d)
             values, bias = (kept.index_select(0, step.rows).view(shape) for kept in rows)  # (S, 2, C, r)
-            gathered = flat.index_select(0, step.neighbours).view(seeds, 2, step.width, d)
-            narrow = values[:, :, : step.width], bias[:, :, : step.width], gathered
+            near = flat.index_select(0, step.neighbours).view(seeds, 2, step.width, d)
+            weights, absent = values[:, :, : step.width], bias[:, :, : step.width]
+            if not self.fixed:
+                weights = slot_softmax(weights, absent)
             if self.differentiable:
-                felt = aggregate(*narrow)
+                felt = aggregate(weights, absent, near, self.learned)
                 self.aggregates.append(felt)
                 features = felt.features
             else:
-                features = aggregate_features(*narrow)
+                features = aggregate_features(weights, absent, near)
             inputs = torch.cat([features.flip(1), own, waiting[b]], dim=2)
             new = sigmoid_(torch.bmm(inputs, update))  # eq. 2
             if self.learned:
@@ -342,16 +350,16 @@ class EventLoop:
                 assert of_logits is not None
                 of_sample = self.attend_backward(b, step, of_values)
                 self.encoder.backward(uv, trace, of_sample + of_logits[b], self.h, of_h)
-            of_sum = of_new * new * (1 - new)
+            of_sum = sigmoid_gradient(of_new, new)
             updates.add(self.inputs[b], of_sum)
             of_inputs = torch.bmm(of_sum, update_t)
             of_z.index_copy_(1, uv, of_inputs[:, :, edge_types * d : (edge_types + 1) * d])
             of_felt = of_inputs[:, :, : edge_types * d].flip(1)
-            of_strongest, of_rows = aggregate_backward(of_felt, felt, self.learned)
+            of_largest, of_strongest = aggregate_backward(of_felt, felt)
             source = step.neighbours.view(seeds, 2, step.width).gather(2, felt.strongest.view(seeds, 2, -1))
             flat.index_add_(0, (source * d + features).view(-1), of_strongest.reshape(-1))
-            if of_rows is not None:
-                add_to_rows(of_values, step, of_rows)
+            if self.learned:
+                add_to_rows(of_values, step, softmax_backward(of_largest, felt))
         neighbours.add(self.before, of_projected)
         found = [updates.weight(), neighbours.weight()]
         if not self.learned:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 VECTOR = 32  # elements that the widest kernels take at once: two registers of 16 numbers
+FEW = 512  # elements of a seed up to which calls cost more than arithmetic
 LOG2_E = math.log2(math.e)
 
 
@@ -30,15 +31,24 @@ def sigmoid_(x: Tensor) -> Tensor:
     return x.sigmoid_() if in_whole_vectors(x) else x.neg_().exp_().add_(1.0).reciprocal_()
 
 
+def sigmoid_gradient(gradient: Tensor, output: Tensor) -> Tensor:
+    """Gradient before a sigmoid from the gradient after it and its output."""
+    if in_whole_vectors(output):
+        return torch.ops.aten.sigmoid_backward(gradient, output)
+    return gradient * output * (1 - output)
+
+
 def softplus(x: Tensor) -> Tensor:
     """log(1 + exp(x)), differentiable, for exponents that exp can take."""
     return torch.log1p(torch.exp(x))
 
 
 def elu_(x: Tensor, scratch: Tensor | None = None) -> Tensor:
-    """ELU in place, as max(x, exp(min(x, 0)) − 1): a third of the price of the library's, which takes expm1
-    of everything; exp2 costs half of exp.
+    """ELU in place. Of many elements, as max(x, exp(min(x, 0)) − 1): a third of the price of the library's,
+    which takes expm1 of everything; exp2 costs half of exp.
     """
+    if x[0].numel() <= FEW and in_whole_vectors(x):
+        return torch.nn.functional.elu_(x)
     negative = x.clamp_max(0.0) if scratch is None else torch.clamp_max(x, 0.0, out=scratch)
     grown = negative.mul_(LOG2_E).exp2_() if in_whole_vectors(x) else negative.exp_()
     return torch.maximum(x, grown.sub_(1.0), out=x)
