@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import polars as pl
 from dagster import (
     AssetCheckResult,
     AssetCheckSpec,
@@ -15,7 +14,7 @@ from dagster import (
     asset,
 )
 
-from assets.metadata import shown
+from assets.metadata import shown, shown_training
 from assets.partitions import variant_partitions
 from assets.rules import build_table, training_settings
 from assets.schedules import REFRESHED
@@ -82,13 +81,13 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         from model.checkpoint import CheckpointError
         from model.training import train
 
-        lake = settings.lake
+        folder = settings.lake.model(spec.name, context.partition_key)
         training = partial(
             train,
-            lake.dataset(spec.name),
+            settings.lake.dataset(spec.name),
             variant_named(context.partition_key, spec.relations),
             training_settings(settings),
-            lake.model(spec.name, context.partition_key),
+            folder,
             log=context.log.info,
         )
         try:
@@ -96,9 +95,7 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         except CheckpointError as refused:
             context.log.warning(f"{refused} Training starts over.")
             trained = training(start_over=True)
-        curves = pl.read_parquet(lake.model(spec.name, context.partition_key) / "curves.parquet")
-        epochs = curves.filter(pl.col("mar").is_not_null())
-        return MaterializeResult(metadata=shown(epochs, **trained))
+        return MaterializeResult(metadata=shown_training(folder, trained))
 
     @asset(
         key=[spec.name, "no_learn_baselines"],

@@ -1,6 +1,7 @@
 """What an asset shows in the UI of the frame it wrote."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,12 @@ def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN40
         schema=TableSchema([TableColumn(name, str(dtype)) for name, dtype in head.schema.items()]),
     )
     return {"dagster/row_count": frame.height, **more, "preview": preview}
+
+
+def shown_training(folder: Path, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is shown of a trained variant: what its model.json says, and how each epoch came out."""
+    curves = pl.read_parquet(folder / "curves.parquet")
+    return shown(curves.filter(pl.col("mar").is_not_null()), **facts)
 
 
 def plain(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame

@@ -1,7 +1,9 @@
 """The settings, as each function of the pipeline takes them."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from model.identity import TrainingSettings
+from model.variants import Variant, variants_for
 from pipeline.datasets import DatasetSpec, build_own, registry
 from pipeline.event_table import EventTable, Split
 from pipeline.gharchive.fetch import FetchSettings
@@ -10,9 +12,6 @@ from pipeline.settings import Settings
 from pipeline.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.social_evolution.files import read_social_evolution
 from pipeline.subnetwork import SubnetworkRule, read_subnetwork, subnetwork_table
-
-if TYPE_CHECKING:
-    from model.learning import TrainingSettings
 
 
 def fetch_settings(settings: Settings) -> FetchSettings:
@@ -50,10 +49,8 @@ def social_evolution_rules(settings: Settings) -> SocialEvolutionRules:
     )
 
 
-def training_settings(settings: Settings) -> "TrainingSettings":
+def training_settings(settings: Settings) -> TrainingSettings:
     """How models are trained."""
-    from model.learning import TrainingSettings
-
     return TrainingSettings(
         seeds=tuple(range(settings.seeds)),
         epochs=settings.epochs,
@@ -65,6 +62,25 @@ def training_settings(settings: Settings) -> "TrainingSettings":
 def datasets(settings: Settings) -> list[DatasetSpec]:
     """Every dataset of this home."""
     return registry(settings.lake, social_evolution_rules(settings))
+
+
+def chosen_datasets(settings: Settings) -> list[DatasetSpec]:
+    """The datasets that LDG_DATASETS names, or every one without it."""
+    known = {spec.name: spec for spec in datasets(settings)}
+    if unknown := [name for name in settings.datasets if name not in known]:
+        raise ValueError(
+            f"LDG_DATASETS names {', '.join(unknown)}; the datasets of this home are {', '.join(known)}"
+        )
+    return [known[name] for name in dict.fromkeys(settings.datasets or known)]
+
+
+def chosen_variants(specs: Sequence[DatasetSpec], settings: Settings) -> list[tuple[DatasetSpec, Variant]]:
+    """What LDG_VARIANTS names of each dataset; a name must be that of a variant of one of them at least."""
+    every = [(spec, variant) for spec in specs for variant in variants_for(spec.relations)]
+    known = dict.fromkeys(variant.name for _, variant in every)
+    if specs and (unknown := [name for name in settings.variants if name not in known]):
+        raise ValueError(f"LDG_VARIANTS names {', '.join(unknown)}; the variants are {', '.join(known)}")
+    return [(spec, variant) for spec, variant in every if variant.name in settings.variants]
 
 
 def build_table(spec: DatasetSpec, settings: Settings) -> EventTable:

@@ -10,9 +10,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from model.identity import HEADER
 from pipeline.lake import replacing
-
-HEADER = "state"
 
 
 class CheckpointError(ValueError):

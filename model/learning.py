@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from model.checkpoint import check_identity, of_prefix, prefixed, read_tensors, write_tensors
+from model.identity import TrainingSettings, identity
 from model.loss import draw_chance, run_batch
 from model.parameters import Parameters, initial_parameters, width_of
 from model.ranking import Frequencies, rank_events
@@ -19,40 +20,8 @@ from model.stream import COMMUNICATION, Stream
 from model.variants import Variant
 from pipeline.progress import Progress
 
-VERSION = 2  # of the mathematics and of the checkpoint's layout: raise it when either changes
 RATE_RANGE = (0.1, 1000.0)
 Log = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How to train, as the paper states it. `seeds` share one batched run without influencing one another."""
-
-    seeds: tuple[int, ...] = tuple(range(10))
-    epochs: int = 5
-    batch: int = 200
-    d: int = 32
-    learning_rate: float = 2e-4
-    betas: tuple[float, float] = (0.5, 0.999)
-    encoder_weight_decay: float = 1e-4
-    clip: float = 100.0
-    snapshots: int = 8
-    checkpoint_minutes: float = 5.0
-
-    def __post_init__(self) -> None:
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
-            raise ValueError(f"seeds takes one or more different whole numbers from 0, not {self.seeds}")
-        for argument, smallest in (("epochs", 1), ("batch", 1), ("d", 2), ("snapshots", 2)):
-            if getattr(self, argument) < smallest:
-                raise ValueError(f"{argument} takes {smallest} or more, not {getattr(self, argument)}")
-        for argument in ("learning_rate", "clip"):
-            if not getattr(self, argument) > 0:
-                raise ValueError(f"{argument} takes a number above 0, not {getattr(self, argument)}")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas takes two numbers in [0, 1), not {self.betas}")
-        for argument in ("encoder_weight_decay", "checkpoint_minutes"):
-            if getattr(self, argument) < 0:
-                raise ValueError(f"{argument} takes 0 or more, not {getattr(self, argument)}")
 
 
 def generators(seeds: tuple[int, ...], purpose: str) -> list[torch.Generator]:
@@ -95,6 +64,11 @@ class Run:
         return torch.tensor([seed not in self.stopped for seed in self.settings.seeds])
 
     @property
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint or a finished folder must agree on to be this training's."""
+        return identity(self.stream.name, self.stream.fingerprint, self.variant, self.settings)
+
+    @property
     def d(self) -> int:
         """The embedding's width."""
         return width_of(self.variant, self.settings.d)
@@ -115,20 +89,6 @@ def new_run(stream: Stream, variant: Variant, settings: TrainingSettings) -> Run
         random=generators(settings.seeds, "training"),
         chosen=[None] * len(settings.seeds),
     )
-
-
-def identity(stream: Stream, variant: Variant, settings: TrainingSettings) -> dict[str, Any]:
-    """What a checkpoint or a finished folder must agree on to be this training's."""
-    kept = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
-    return {
-        "version": VERSION,
-        "dataset": stream.name,
-        "fingerprint": stream.fingerprint,
-        "variant": asdict(variant),
-        "settings": {
-            name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
-        },
-    }
 
 
 def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
@@ -319,7 +279,7 @@ def save(run: Run, path: Path) -> None:
         **prefixed("best_snapshots.", by_place(run.best_snapshots)),
     }
     header = {
-        "identity": identity(run.stream, run.variant, run.settings),
+        "identity": run.identity,
         "epoch": run.epoch,
         "step": run.step,
         "chosen": run.chosen,
@@ -333,7 +293,7 @@ def save(run: Run, path: Path) -> None:
 def resume(run: Run, path: Path) -> None:
     """Put `run` where the checkpoint left it."""
     tensors, header = read_tensors(path)
-    check_identity(header.get("identity", {}), identity(run.stream, run.variant, run.settings), path)
+    check_identity(header.get("identity", {}), run.identity, path)
     run.parameters = Parameters(run.parameters.shapes, tensors["parameters"])
     run.moments = tensors["first_moment"], tensors["second_moment"]
     for generator, state in zip(run.random, tensors["random"], strict=True):

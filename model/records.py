@@ -1,6 +1,5 @@
 """Everything kept of a trained variant: go on from the chosen epoch and write what is seen on the way."""
 
-import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +15,7 @@ from model.checkpoint import of_prefix, prefixed, read_tensors, write_tensors
 from model.dynamics import Batch
 from model.gnn import adjacency_of, embeddings
 from model.intensity import symmetric_compatibility
-from model.learning import Log, Run, by_place, carry_on, generators, identity, places_of, snapshot_positions
+from model.learning import Log, Run, by_place, carry_on, generators, places_of, snapshot_positions
 from model.parameters import Parameters, count_parameters
 from model.ranking import Frequencies, log_density
 from model.state import State, initial_state
@@ -25,15 +24,6 @@ from pipeline.lake import write_json, write_parquet
 from pipeline.progress import Progress
 
 PARTNERS = 10
-
-
-def finished(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
-    """What model.json in `folder` says, if it is there and of the same training."""
-    path = folder / "model.json"
-    if not path.exists():
-        return None
-    known = json.loads(path.read_text(encoding="utf-8"))
-    return known if all(known.get(key) == value for key, value in expected.items()) else None
 
 
 def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:
@@ -71,7 +61,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     write_parquet(found, folder / "rankings.parquet")
     write_parquet(curves, folder / "curves.parquet")
     summary = {
-        **identity(stream, run.variant, settings),
+        **run.identity,
         "key": run.variant.key,
         "seeds": list(seeds),
         "parameters": count_parameters(run.variant, run.d),

@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from model.learning import Log, TrainingSettings, identity, learn, new_run, resume
-from model.records import curve_rows, finished, read_finished, write_records
+from model.identity import TrainingSettings, finished, identity
+from model.learning import Log, learn, new_run, resume
+from model.records import curve_rows, read_finished, write_records
 from model.stream import load_stream
 from model.variants import Variant
 
@@ -32,7 +33,9 @@ def train(
     torch.set_num_threads(1)
     stream = load_stream(dataset_folder, variant.relation)
     told = log or (lambda _: None)
-    if not start_over and (known := finished(folder, identity(stream, variant, settings))):
+    if not start_over and (
+        known := finished(folder, identity(stream.name, stream.fingerprint, variant, settings))
+    ):
         told(f"{variant.key}: already trained on this event table with these settings; nothing to do")
         return known
     (folder / "model.json").unlink(missing_ok=True)
@@ -41,8 +44,8 @@ def train(
         path.unlink(missing_ok=True)
     trained = variant.trained_like()
     source = folder.parent / trained.key
-    known = finished(source, identity(stream, trained, settings)) if variant.frequency else None
     run = new_run(stream, trained, settings)
+    known = finished(source, run.identity) if variant.frequency else None
     if known is not None:
         told(f"{variant.key}: uses the weights of {trained.key}, trained before")
         curves = read_finished(run, source, known)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,6 +61,11 @@ class Lake:
         return self.home / "results"
 
     @property
+    def sessions(self) -> Path:
+        """What headless runs did on this home, and on what machine."""
+        return self.results / "run.json"
+
+    @property
     def warehouse(self) -> Path:
         """The DuckDB window onto everything."""
         return self.home / "warehouse.duckdb"
@@ -97,6 +104,32 @@ def replacing(path: Path) -> Generator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+LEFT_BEHIND = re.compile(r"\..*\.(\d+)\.tmp(\.wal)?")  # the process in its name; DuckDB adds a log of its own
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left behind below `folder` under temporary names."""
+    for path in folder.rglob(".*.tmp*"):
+        owner = LEFT_BEHIND.fullmatch(path.name)
+        if owner is None or is_alive(int(owner[1])):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def is_alive(process: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:

@@ -11,6 +11,17 @@ from tqdm import tqdm
 SECONDS_BETWEEN_LINES = 10.0
 
 
+def duration(seconds: float) -> str:
+    """A span of time as a person says it: `45 s`, `3 min 20 s`, `1 h 42 min`."""
+    whole = round(max(seconds, 0))
+    if whole < 60:
+        return f"{whole} s"
+    large, small, units = (
+        (*divmod(whole, 60), ("min", "s")) if whole < 3600 else (*divmod(round(whole / 60), 60), ("h", "min"))
+    )
+    return f"{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
+
+
 class Progress:
     """Counts finished units of work and tells of them.
 
@@ -51,6 +62,6 @@ class Progress:
         """The state of the work in one line."""
         seconds = max(time.monotonic() - self.started, 1e-9)
         rate = self.done / seconds
-        left = f", {(self.total - self.done) / rate:.0f} s left" if 0 < self.done < self.total else ""
+        left = f", {duration((self.total - self.done) / rate)} left" if 0 < self.done < self.total else ""
         note = f" · {self.note}" if self.note else ""
         return f"{self.label}: {self.done:,}/{self.total:,} {self.unit} ({rate:,.1f}/s{left}){note}"

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +13,11 @@ from pipeline.gharchive.normalize import OWNER_TYPES
 from pipeline.lake import Lake
 
 PREFIX = "LDG_"
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,9 @@ class Settings:
     epochs: int = 5
     batch: int = 200
     learning_rate: float = 2e-4
+    datasets: tuple[str, ...] = ()  # none named: all
     variants: tuple[str, ...] = ("dyrep", "ldg_learned_sparse")
+    trainings: int = field(default_factory=processors)
 
     def __post_init__(self) -> None:
         if not self.github_history <= self.github_start <= self.github_end:
@@ -52,7 +59,7 @@ class Settings:
                 f"LDG_GITHUB_HISTORY {self.github_history}, LDG_GITHUB_START {self.github_start} and "
                 f"LDG_GITHUB_END {self.github_end} must be in this order"
             )
-        for name in ("seeds", "epochs", "batch"):
+        for name in ("seeds", "epochs", "batch", "trainings"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{PREFIX}{name.upper()} is {getattr(self, name)}; it takes 1 or more")
 
@@ -65,14 +72,14 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read the variables present in `environment`; an empty value means the default."""
         values: dict[str, Any] = {}
-        for field in fields(cls):
-            variable = PREFIX + field.name.upper()
+        for setting in fields(cls):
+            variable = PREFIX + setting.name.upper()
             text = environment.get(variable, "").strip()
             if not text:
                 continue
-            read, allowed = READERS[field.type]
+            read, allowed = READERS[setting.type]
             try:
-                values[field.name] = read(text)
+                values[setting.name] = read(text)
             except ValueError:
                 raise ValueError(f"{variable} is {text!r}; it takes {allowed}") from None
         return cls(**values)

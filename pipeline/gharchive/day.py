@@ -1,7 +1,6 @@
 """A day of the archive: its hours read, deduplicated among each other, written and accounted for."""
 
 import filecmp
-import os
 import shutil
 import time
 from collections import Counter
@@ -27,7 +26,7 @@ from pipeline.gharchive.reading import (
     load_reading,
     make_reading,
 )
-from pipeline.lake import Lake, replacing
+from pipeline.lake import Lake, replacing, sweep
 from pipeline.progress import Progress
 
 ACCOUNT_SCHEMA = {
@@ -89,7 +88,7 @@ def read_day(
     events_folder = lake.github_day(day)
     quarantine_folder = lake.github_quarantine / f"date={day.isoformat()}"
     for folder in (events_folder, quarantine_folder, raw_folder(lake, day), lake.github_accounts):
-        _sweep(folder)
+        sweep(folder)
 
     earlier = _keys_of_day_before(day, lake, rules, limits)
     rows = []
@@ -229,21 +228,3 @@ def _account_row(file: HourFile, status: str, counts: Counts) -> dict[str, objec
         **vars(counts),
         "fetched_at": file.fetched_at,
     }
-
-
-def _sweep(folder: Path) -> None:
-    """Remove temporary files that killed processes left behind."""
-    for path in folder.rglob(".*.tmp"):
-        owner = path.name.split(".")[-2]
-        if owner.isdigit() and not _is_alive(int(owner)):
-            path.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -4,6 +4,7 @@ import bz2
 import csv
 import gzip
 import json
+import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Generator
@@ -135,7 +136,8 @@ def download(url: str, path: Path, log: Callable[[str], None] | None) -> None:
 def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
     """Unpack the five files beside `folder`'s own, check them, then let them take their places."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder) as scratch:
+    mine = f".{os.getpid()}.tmp"
+    with tempfile.TemporaryDirectory(prefix=".incoming-", suffix=mine, dir=folder) as scratch:
         with opened(path) as openers:
             for name, (where, size, opener) in openers.items():
                 with opener() as packed:

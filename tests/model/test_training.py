@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import torch
 
-from model import learning
+from model import identity, learning
 from model.checkpoint import CheckpointError, read_tensors, write_tensors
 from model.learning import learn_batch, new_run
 from model.stream import load_stream
@@ -258,11 +258,16 @@ def test_a_checkpoint_of_another_training_is_refused_with_the_reason(
     variant = variant_named("dyrep-concat", RELATIONS)
     folder = interrupted(dataset, tmp_path / "model", variant)
     other = write_table(tmp_path / "table", seed=change["table"]) if "table" in change else dataset
-    monkeypatch.setattr(learning, "VERSION", change.get("version", learning.VERSION))
+    before = new_run(load_stream(dataset), variant, SETTINGS).identity
+    assert identity.resumable(folder / "checkpoint.safetensors", before)
+    monkeypatch.setattr(identity, "VERSION", change.get("version", identity.VERSION))
     variant = variant_named(change.get("key", "dyrep-concat"), RELATIONS)
+    settings = change.get("settings", SETTINGS)
+    now = new_run(load_stream(other), variant, settings).identity
+    assert not identity.resumable(folder / "checkpoint.safetensors", now)
     with pytest.raises(CheckpointError, match=reason):
-        train(other, variant, change.get("settings", SETTINGS), folder)
-    train(other, variant, change.get("settings", SETTINGS), folder, start_over=True)
+        train(other, variant, settings, folder)
+    train(other, variant, settings, folder, start_over=True)
 
 
 def test_a_damaged_checkpoint_is_refused_whether_cut_or_altered(dataset, tmp_path):

@@ -1,0 +1,84 @@
+"""What makes two trainings the same: event table, variant, settings. Imports no torch, so that asking whether
+one is finished is cheap.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from model.variants import Variant
+
+VERSION = 2  # of the mathematics and of the checkpoint's layout: raise it when either changes
+HEADER = "state"  # a checkpoint's JSON part, in the metadata of its safetensors file
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train, as the paper states it. `seeds` share one batched run without influencing one another."""
+
+    seeds: tuple[int, ...] = tuple(range(10))
+    epochs: int = 5
+    batch: int = 200
+    d: int = 32
+    learning_rate: float = 2e-4
+    betas: tuple[float, float] = (0.5, 0.999)
+    encoder_weight_decay: float = 1e-4
+    clip: float = 100.0
+    snapshots: int = 8
+    checkpoint_minutes: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
+            raise ValueError(f"seeds takes one or more different whole numbers from 0, not {self.seeds}")
+        for argument, smallest in (("epochs", 1), ("batch", 1), ("d", 2), ("snapshots", 2)):
+            if getattr(self, argument) < smallest:
+                raise ValueError(f"{argument} takes {smallest} or more, not {getattr(self, argument)}")
+        for argument in ("learning_rate", "clip"):
+            if not getattr(self, argument) > 0:
+                raise ValueError(f"{argument} takes a number above 0, not {getattr(self, argument)}")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas takes two numbers in [0, 1), not {self.betas}")
+        for argument in ("encoder_weight_decay", "checkpoint_minutes"):
+            if getattr(self, argument) < 0:
+                raise ValueError(f"{argument} takes 0 or more, not {getattr(self, argument)}")
+
+
+def identity(dataset: str, fingerprint: str, variant: Variant, settings: TrainingSettings) -> dict[str, Any]:
+    """What a checkpoint or a finished folder must agree on to be the same training.
+
+    `fingerprint` is that of the dataset's event table.
+    """
+    kept = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
+    return {
+        "version": VERSION,
+        "dataset": dataset,
+        "fingerprint": fingerprint,
+        "variant": asdict(variant),
+        "settings": {
+            name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
+        },
+    }
+
+
+def finished(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
+    """What model.json in `folder` says, if it is there and of the same training."""
+    path = folder / "model.json"
+    if not path.exists():
+        return None
+    known = json.loads(path.read_text(encoding="utf-8"))
+    return known if all(known.get(key) == value for key, value in expected.items()) else None
+
+
+def resumable(checkpoint: Path, expected: dict[str, Any]) -> bool:
+    """Whether a training of this identity would go on from `checkpoint`, as far as its header tells."""
+    if not checkpoint.exists():
+        return False
+    try:
+        with safe_open(checkpoint, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})[HEADER])
+    except (SafetensorError, ValueError, KeyError):
+        return False
+    return header.get("identity") == expected
