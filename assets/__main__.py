@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 
 from dagster import (
     AssetKey,
@@ -45,7 +46,10 @@ def main() -> None:
     except ValueError as error:
         sys.exit(str(error))
     try:
-        with alone(settings, console.print) as lock, instance_of(settings) as instance:
+        with (
+            alone(settings, partial(console.print, soft_wrap=True)) as lock,
+            instance_of(settings) as instance,
+        ):
             sweep(settings.home)
             bury_dead_runs(instance)
             job = build_definitions(settings).resolve_implicit_global_asset_job_def()

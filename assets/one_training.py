@@ -11,9 +11,11 @@ import stat
 import sys
 from threading import Thread
 
-from dagster import AssetKey
+from dagster import AssetKey, Definitions
 
+from assets.dataset import dataset_chain
 from assets.headless import Step, instance_of, materialize
+from assets.rules import datasets
 from pipeline.settings import Settings
 
 
@@ -28,11 +30,11 @@ def main() -> None:
     if not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
         parser.error("is started by `python -m assets`, which holds the lock of the home")
     Thread(target=end_with_parent, daemon=True).start()
-
-    from assets.definitions import build_definitions
-
     settings = Settings.load()
-    job = build_definitions(settings).resolve_implicit_global_asset_job_def()
+    # Of one chain alone: what the whole system imports would take longer than a small training.
+    (spec,) = (spec for spec in datasets(settings) if spec.name == arguments.dataset)
+    chain = Definitions(assets=dataset_chain(spec), resources={"settings": settings})
+    job = chain.resolve_implicit_global_asset_job_def()
     step = Step((AssetKey([arguments.dataset, "trained_models"]),), arguments.variant)
     status = 0
     try:

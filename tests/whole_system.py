@@ -3,10 +3,14 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).parents[1]
+PATIENCE = 600.0  # seconds: no test is about speed
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -19,6 +23,18 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, **ours, **more}
 
 
+def start_module(module: str, *arguments: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    """Start `python -m module` in the project's folder, its output and errors in one pipe."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        env=dict(environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
 def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> str:
     """Run `python -m module` in the project's folder; its output is shown when it fails."""
     command = [sys.executable, "-m", module, *arguments]
@@ -27,3 +43,27 @@ def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> 
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
+
+
+def at_work(home: Path, module: str = "assets") -> list[psutil.Process]:
+    """The processes of `python -m module` on this home that are alive."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            ours = process.environ().get("LDG_HOME") == str(home)
+            if ours and module in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def wait_for(condition: Callable[[], object], process: subprocess.Popen | None = None) -> None:
+    """Wait until `condition` holds, for as long as `process` lives and a slow machine may take."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert process is None or process.poll() is None, (
+            f"ended with {process.returncode} before it came to that"
+        )
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)

@@ -1,19 +1,19 @@
 """A run that is killed at any moment completes when it is started again, with the same tables."""
 
 import random
-import subprocess
-import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
 
-from tests.whole_system import ROOT, environment, run_module
+from pipeline.lake import Lake
+from pipeline.sessions import read_sessions
+from tests.whole_system import at_work, environment, run_module, start_module, wait_for
 
-KILLS = 4
-SMALL = {"LDG_SEEDS": "1", "LDG_EPOCHS": "1", "LDG_VARIANTS": "dyrep"}
+SMALL = {"LDG_SEEDS": "1", "LDG_EPOCHS": "2", "LDG_VARIANTS": "dyrep", "LDG_TRAININGS": "2"}
+CHILD = "assets.one_training"
 
 
 @pytest.mark.slow
@@ -21,28 +21,49 @@ def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for home in (whole, killed):
         run_module("pipeline.sample", str(home), environment=environment(home))
-    started = time.monotonic()
+    files = count_files(killed)
     run_module("assets", environment=environment(whole, **SMALL))
-    seconds = time.monotonic() - started
 
-    moments = random.Random(7)
-    for _ in range(KILLS):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "assets"],
-            cwd=ROOT,
-            env=environment(killed, **SMALL),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        time.sleep(moments.uniform(0.1, 0.9) * seconds)
+    # Moments by what is on disk and at work, not by the clock: some at random among the archive's many files,
+    # two when one of two trainings has a checkpoint, one among the results.
+    chance = random.Random(7)
+    drawn = sorted(chance.uniform(0, 0.8) for _ in range(2))
+    enough = [files + share * (count_files(whole) - files) for share in drawn]
+    moments: list[Callable[[], object]] = [
+        *((lambda n=n: count_files(killed) >= n) for n in enough),
+        lambda: len(at_work(killed, CHILD)) == 2,
+        lambda: len(at_work(killed, CHILD)) == 2 and checkpoints(killed),
+        (killed / "results" / "link_prediction.parquet").exists,
+    ]
+    for moment in moments:
+        process = start_module("assets", environment=environment(killed, **SMALL))
+        wait_for(moment, process)
         process.kill()
-        process.wait()
+        process.communicate()
     run_module("assets", environment=environment(killed, **SMALL))
 
+    assert not at_work(killed, CHILD)
     for table in ("github_events", "dataset_events", "baselines", "link_prediction", "attention_auc"):
         first, second = (rows(home, table) for home in (whole, killed))
         assert first.equals(second), table
-    assert not list(killed.rglob("*.tmp"))
+    assert not [path for path in killed.rglob(".*.tmp*") if "dagster" not in path.parts]
+    sessions = read_sessions(Lake(killed))
+    assert [session.finished for session in sessions] == [False] * (len(sessions) - 1) + [True]
+    trained = [training for session in sessions for training in session.trainings]
+    assert sorted((one.dataset, one.variant) for one in trained) == [
+        *(("github", variant) for variant in ("dyrep-bilinear", "dyrep-concat")),
+        *(("social_evolution", variant) for variant in ("dyrep-bilinear", "dyrep-concat")),
+    ]
+    assert any(one.resumed for one in trained)
+
+
+def count_files(home: Path) -> int:
+    folders = [folder for folder in home.iterdir() if folder.name != "dagster"]
+    return sum(len(list(folder.rglob("*"))) for folder in folders)
+
+
+def checkpoints(home: Path) -> list[Path]:
+    return list(home.glob("models/*/*/checkpoint.safetensors"))
 
 
 def rows(home: Path, table: str) -> pl.DataFrame:

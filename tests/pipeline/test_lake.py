@@ -1,11 +1,14 @@
 """Files are written whole or not at all."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from pipeline.lake import replacing, write_json, write_parquet
+from pipeline.lake import replacing, sweep, write_json, write_parquet
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -21,3 +24,20 @@ def test_folders_are_made_and_a_frame_comes_back_as_it_was(tmp_path: Path) -> No
     frame = pl.DataFrame({"node": [0, 1], "name": ["ada", "bob"]})
     write_parquet(frame, tmp_path / "a" / "b" / "nodes.parquet")
     assert pl.read_parquet(tmp_path / "a" / "b" / "nodes.parquet").equals(frame)
+
+
+def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    table, folder = (
+        tmp_path / "a" / f".table.parquet.{gone.pid}.tmp",
+        tmp_path / f".incoming-x.{gone.pid}.tmp",
+    )
+    kept = [tmp_path / "a" / name for name in (f".table.parquet.{os.getpid()}.tmp", "mine.tmp", ".mine.tmp")]
+    folder.mkdir(parents=True)
+    table.parent.mkdir()
+    for path in (table, table.with_name(f"{table.name}.wal"), folder / "rows.csv", *kept):
+        path.touch()
+    sweep(tmp_path)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(kept)
+    assert not folder.exists()

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline import progress
-from pipeline.progress import Progress
+from pipeline.progress import Progress, duration
 
 
 def test_lines_tell_count_rate_and_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +22,21 @@ def test_no_last_line_is_written_for_work_that_failed() -> None:
     with pytest.raises(RuntimeError), Progress("reading", total=1, unit="files", log=lines.append):
         raise RuntimeError
     assert lines == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (-3, "0 s"),
+        (0.4, "0 s"),
+        (45, "45 s"),
+        (59.6, "1 min"),
+        (200, "3 min 20 s"),
+        (3599.4, "59 min 59 s"),
+        (3600, "1 h"),
+        (6120, "1 h 42 min"),
+        (7199, "2 h"),
+    ],
+)
+def test_a_duration_is_said_as_a_person_says_it(seconds: float, said: str) -> None:
+    assert duration(seconds) == said

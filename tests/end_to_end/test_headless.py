@@ -1,0 +1,108 @@
+"""`python -m assets` on a small dataset of one's own: what it says and leaves when all is not well."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from dagster import DagsterRunStatus, RunsFilter
+
+from assets.headless import UNFINISHED, instance_of
+from pipeline.lake import Lake
+from pipeline.sessions import read_sessions
+from pipeline.settings import Settings
+from tests.whole_system import at_work, environment, run_module, start_module, wait_for
+
+CHILD = "assets.one_training"
+NAMES = ("ann", "bob", "cat", "dan", "eve")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with the mails of five people."""
+    folder = tmp_path / "own" / "office"
+    folder.mkdir(parents=True)
+    mails = [
+        f"{NAMES[n % 5]},{NAMES[(n + 1 + n % 3) % 5]},2024-{1 + n // 28:02}-{1 + n % 28:02}"
+        for n in range(112)
+    ]
+    (folder / "mails.csv").write_text("from,to,sent\n" + "\n".join(mails) + "\n")
+    (folder / "dataset.toml").write_text(
+        'title = "The office"\n[events]\nfile = "mails.csv"\nsource = "from"\ntarget = "to"\ntime = "sent"\n'
+        'time_zone = "UTC"\n[split]\ntest_start = 2024-04-01\ntime_zone = "UTC"\n'
+    )
+    return tmp_path
+
+
+def office(home: Path, **more: str) -> dict[str, str]:
+    small = {"LDG_DATASETS": "office", "LDG_SEEDS": "1", "LDG_EPOCHS": "1", "LDG_VARIANTS": "dyrep"}
+    return environment(home, **{**small, "LDG_TRAININGS": "2", **more})
+
+
+def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> None:
+    models = home / "models" / "office"
+    models.mkdir(parents=True)
+    (models / "ldg_learned_sparse-concat").write_text("in the way")
+    learned = office(home, LDG_VARIANTS="ldg_learned_sparse,ldg_learned_sparse_freq")
+    process = start_module("assets", environment=learned)
+    said, _ = process.communicate()
+    assert process.returncode == 1, said
+    assert "office/trained_models ldg_learned_sparse-concat failed: " in said
+    assert "office/trained_models ldg_learned_sparse_freq-concat failed: it uses the weights of one" in said
+    assert "make dev" in said
+    assert {path.parent.name for path in models.glob("*/model.json")} == {
+        "ldg_learned_sparse-bilinear",
+        "ldg_learned_sparse_freq-bilinear",
+    }
+    assert not (home / "warehouse.duckdb").exists()
+    assert [session.finished for session in read_sessions(Lake(home))] == [False]
+
+    (models / "ldg_learned_sparse-concat").unlink()
+    said = run_module("assets", environment=learned)
+    assert "2 of 4 trainings were finished" in said
+    first, second = read_sessions(Lake(home))
+    assert second.finished
+    assert {training.variant for training in second.trainings} == {
+        "ldg_learned_sparse-concat",
+        "ldg_learned_sparse_freq-concat",
+    }
+    assert len(first.trainings) == 2
+    told = (home / "results" / "run.json").read_text()
+    assert str(home) not in told
+    assert str(Path.home()) not in told
+
+
+def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(home: Path) -> None:
+    endless = office(home, LDG_EPOCHS="1000000")
+    process = start_module("assets", environment=endless)
+    wait_for(lambda: len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate()
+    assert process.returncode == 130, said
+    assert "the same command goes on from here" in said
+    assert "Traceback" not in said
+    assert not at_work(home, CHILD)
+    assert len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2
+    with instance_of(Settings(home=home)) as instance:
+        assert not instance.get_runs(RunsFilter(statuses=UNFINISHED))
+        assert len(instance.get_runs(RunsFilter(statuses=[DagsterRunStatus.FAILURE]))) == 2
+
+
+def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(home: Path) -> None:
+    endless = office(home, LDG_EPOCHS="1000000")
+    process = start_module("assets", environment=endless)
+    wait_for(lambda: len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
+    orphans = at_work(home, CHILD)
+    assert len(orphans) == 2
+    orphans[0].suspend()  # it does not notice yet, and still has the lock
+    try:
+        process.kill()
+        wait_for(lambda: at_work(home, CHILD) == orphans[:1])
+        following = start_module("assets", environment=office(home))
+        assert following.stdout is not None
+        assert "waiting up to" in following.stdout.readline()
+    finally:
+        orphans[0].resume()
+    assert "office/event_table" in following.stdout.readline()
+    following.kill()
+    following.communicate()
+    wait_for(lambda: not at_work(home, CHILD))
