@@ -14,7 +14,7 @@ export LDG_DAGSTER_STORAGE = $(abspath $(LDG_HOME))/dagster
 run: LDG_HOME := data/sample
 run: .venv/.ready-run
 	$(BIN)/python -m pipeline.sample $(LDG_HOME)
-	set -a; . ./$(LDG_HOME)/.env; $(BIN)/python -m assets
+	set -a; . ./$(LDG_HOME)/.env; exec $(BIN)/python -m assets
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -121,6 +121,8 @@ class HeadlessRun:
         trainings = [training for training in planned if training is not None]
         if before := len(planned) - len(trainings):
             self.say("before", f"{before} of {len(planned)} trainings were finished")
+        if trainings:
+            self.say("now", f"{len(trainings)} trainings, up to {self.settings.trainings} side by side")
         failed: list[Outcome] = []
         left = len(trainings)
 
