@@ -1,6 +1,7 @@
 """Every setting of the system: environment variables `LDG_…`, each with a default, checked when read."""
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
@@ -84,6 +85,12 @@ class Settings:
                 raise ValueError(f"{variable} is {text!r}; it takes {allowed}") from None
         return cls(**values)
 
+    def environment(self) -> dict[str, str]:
+        """Every setting as its variable, such that `from_environment` reads it back."""
+        return {
+            PREFIX + setting.name.upper(): written(getattr(self, setting.name)) for setting in fields(self)
+        }
+
     @classmethod
     def load(cls) -> Self:
         """Settings of this process; its environment goes before `$LDG_HOME/.env`, that before `./.env`."""
@@ -101,6 +108,30 @@ def yes_or_no(text: str) -> bool:
     if text.lower() in ("no", "false", "0", "off"):
         return False
     raise ValueError(text)
+
+
+def written(value: object) -> str:
+    """A setting's value as text; nothing for none."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case date():
+            return value.isoformat()
+        case tuple():
+            return ",".join(value)
+    return str(value)
+
+
+def environment_lines(variables: Mapping[str, str]) -> str:
+    """Variables as a `.env` has them, such that a shell reads them as well."""
+    return "".join(f"{name}={quoted(value)}\n" for name, value in variables.items())
+
+
+def quoted(text: str) -> str:
+    """`text` as a shell and a `.env` both read it; an apostrophe asks for the quotes that both know."""
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\') else shlex.quote(text)
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Builds the sample world under a home: raw files, planted graphs, and a marker that says it is whole."""
 
 import json
-import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ import polars as pl
 from pipeline.lake import Lake, replacing, write_json, write_parquet, write_text
 from pipeline.sample import gharchive, social_evolution
 from pipeline.sample.world import World, WorldSettings, simulate
+from pipeline.settings import environment_lines
 
 VERSION = 2  # raise it whenever the same settings begin to make other files
 
@@ -128,11 +128,6 @@ def build(home: Path) -> bool:
     write_text(ENVIRONMENT_HEAD + sources + environment_lines(SAMPLE_ENVIRONMENT), paths.environment)
     write_json({"recipe": recipe, "counts": counts}, paths.marker)
     return True
-
-
-def environment_lines(variables: dict[str, str]) -> str:
-    """Variables as a `.env` has them, such that a shell reads them as well."""
-    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
 
 
 def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:
