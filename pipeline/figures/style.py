@@ -84,11 +84,16 @@ def renumbered(svg: str) -> str:
     )
 
 
+def drawn(figure: Figure) -> str:
+    """The figure as SVG; the same figure gives the same text."""
+    svg = vl_convert.vegalite_to_svg({**figure.chart.to_dict(), "config": CONFIG}, vl_version=VEGA_LITE)
+    return renumbered(svg)
+
+
 def save(figure: Figure, folder: Path) -> tuple[Path, Path]:
     """Write the figure as SVG (for papers and the report) and PNG (for the UI), each whole or not at all."""
     svg_path, png_path = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
-    svg = vl_convert.vegalite_to_svg({**figure.chart.to_dict(), "config": CONFIG}, vl_version=VEGA_LITE)
-    svg = renumbered(svg)
+    svg = drawn(figure)
     write_text(svg, svg_path)
     with replacing(png_path) as temporary:
         temporary.write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))

@@ -48,7 +48,7 @@ def test_a_prepared_home_holds_the_data_and_the_papers_settings(data: Path, home
     assert settings.social_evolution == str(data / "social_evolution" / "SocialEvolution.zip")
     spec = next(spec for spec in registry(Lake(home)) if spec.name == "github_2013")
     assert (spec.problem, spec.relations) == (None, ("Follow",))
-    assert (spec.folder / "events.parquet").read_text() == "events.parquet"
+    assert (home / "own" / "github_2013" / "events.parquet").read_text() == "events.parquet"
     assert is_the_papers(home)
 
 
