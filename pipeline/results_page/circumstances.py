@@ -4,7 +4,8 @@ import json
 from itertools import groupby
 
 from pipeline import paper
-from pipeline.results_page.markdown import NONE, duration, folded, table
+from pipeline.progress import duration
+from pipeline.results_page.markdown import NONE, folded, table
 from pipeline.results_page.measured import Measured
 from pipeline.sessions import Machine, Session
 
@@ -59,7 +60,11 @@ def completeness(found: list[Measured]) -> str:
 
 
 def machine(sessions: list[Session]) -> str:
-    """What it ran on and how long it took, one row a session: a resumed reproduction has several."""
+    """What it ran on and how long it took, one row a session: a resumed reproduction has several.
+
+    A session that found every training finished added nothing, and is left out.
+    """
+    sessions = [one for one in sessions if one.trainings or not one.finished]
     if not sessions:
         return "Machine, commit and wall time were not recorded on this home.\n"
     rows = [

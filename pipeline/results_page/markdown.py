@@ -27,14 +27,6 @@ def mark(reached: bool | None) -> str:
     return {None: "", True: "✓", False: "✗"}[reached]
 
 
-def duration(seconds: float) -> str:
-    """Hours and minutes, or seconds when there are few."""
-    minutes = round(seconds / 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02d} min"
-    return f"{minutes} min" if seconds >= 90 else f"{seconds:.0f} s"
-
-
 def folded(summary: str, body: str) -> str:
     """Something long that opens at a click."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n</details>\n"

@@ -19,7 +19,7 @@ from pipeline.results_page.circumstances import machine
 from pipeline.results_page.evidence import Difference, against, paired, verdict
 from pipeline.results_page.figures import draw, remove_others, store
 from pipeline.results_page.hindsight import hindsight
-from pipeline.results_page.markdown import duration, table
+from pipeline.results_page.markdown import table
 from pipeline.results_page.measured import Measured, read_measured
 from pipeline.results_page.printed_tables import misses, reached_counts
 from pipeline.sessions import FinishedTraining, Machine, Session
@@ -230,14 +230,6 @@ def test_a_session_is_told_with_its_machine() -> None:
     assert "In all 1 h 45 min." in text
     assert text.count("2 processors (A processor), 8 GB of memory, Linux x86_64, Python 3.11.9, torch") == 1
     assert "not recorded" in machine([])
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(5, "5 s"), (89, "89 s"), (100, "2 min"), (3_599, "1 h 00 min"), (7_260, "2 h 01 min")],
-)
-def test_durations_are_readable(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def test_a_bar_in_a_name_breaks_no_table() -> None:
