@@ -132,6 +132,8 @@ def agreements(found: list[Measured], shown: dict[str, dict[str, str]]) -> list[
     for data in found:
         if data.table_4:
             parts += [f"### {data.title}\n", printed_tables.agreements(data)]
+            parts += [f"AUC of each edge type with the final {data.own_relation} graph:\n"]
+            parts += [beyond_tables.edge_types(data)]
             parts += [shown[data.name].get(shows, "") for shows in ("agreement", "adjacency")]
     return parts
 

@@ -11,6 +11,8 @@ from pipeline.lake import Lake
 from pipeline.results_page.measured import Measured
 from pipeline.stored import split_variant, variant_label
 
+WIDTH = 420
+
 
 def agreement_lines(lake: Lake, table: EventTable, data: Measured, variant: str) -> Figure | None:
     """A line a relation's final graph over the snapshots of the last replay; None where nothing is picked."""
@@ -101,6 +103,6 @@ def lines(frame: pl.DataFrame, relations: list[str]) -> alt.LayerChart:
     )
     word = marks(
         pl.DataFrame({"auc": [50.0]}),
-        alt.MarkDef("text", color=QUIET, fontSize=10, align="left", dx=4, dy=-6, text="chance"),
-    ).encode(y, x=alt.value(0))
-    return alt.LayerChart(layer=[chance, word, line], width=420, height=220)
+        alt.MarkDef("text", color=QUIET, fontSize=10, align="right", dx=-4, dy=-6, text="chance"),
+    ).encode(y, x=alt.value(WIDTH))
+    return alt.LayerChart(layer=[chance, word, line], width=WIDTH, height=220)

@@ -1,8 +1,12 @@
 """What the paper shows in figures only, as tables: Fig. 4, Fig. 6, and pairs that were never seen."""
 
+from itertools import product
+
+import polars as pl
+
 from pipeline.results_page.claims import dyreps
 from pipeline.results_page.markdown import NONE, number, table
-from pipeline.results_page.measured import INTERACTIONS, BySeed, Measured
+from pipeline.results_page.measured import INTERACTIONS, BySeed, Measured, by_seed, of_model
 from pipeline.results_page.printed_tables import baseline_label
 
 
@@ -53,6 +57,41 @@ def associates_alone(data: Measured, model: str) -> float | None:
         ),
         None,
     )
+
+
+def edge_types(data: Measured) -> str:
+    """Which edge type is near the own relation: AUC (%) of each with its final graph, and of what comes free.
+
+    Edge types have no names and no order, so that they are told apart as the picked one and the others.
+    """
+    rows = []
+    known = data.auc.filter(pl.col("relation") == data.own_relation, pl.col("snapshot") == "final")
+    for variant, how in product(("ldg_learned_uniform", "ldg_learned_sparse"), INTERACTIONS):
+        ours = of_model(known, variant, how).with_columns(auc=100 * pl.col("auc"))
+        final = ours.filter(pl.col("attention") == "final")
+        if final.is_empty():
+            continue
+        picked = final.filter("picked")
+        counts = picked.group_by("edge_type").len().sort("edge_type").iter_rows()
+        typed = pl.col("edge_type").is_not_null()
+        parts = (
+            picked,
+            final.filter(typed, ~pl.col("picked")).group_by("seed").agg(pl.col("auc").mean()),
+            final.filter(~typed),
+            ours.filter(pl.col("attention") == "initial", ~typed),
+        )
+        rows.append([data.model(variant), how, *(with_std(by_seed(part, "auc")) for part in parts)])
+        rows[-1].insert(2, ", ".join(f"{edge_type + 1} ({seeds}×)" for edge_type, seeds in counts))
+    headings = [
+        "Model",
+        "Interaction",
+        "Type picked",
+        "picked",
+        "the others",
+        "all summed",
+        "random start, summed",
+    ]
+    return table(headings, rows, left=3)
 
 
 def seen_and_never_seen(data: Measured) -> str:

@@ -39,7 +39,7 @@ def store(figures: dict[str, Figure], data: Measured, folder: Path) -> dict[str,
         path = folder / f"{data.name}_{shows}.svg"
         write_text(drawn(figure), path)
         alternative = figure.description.replace("[", "(").replace("]", ")")
-        shown[shows] = f"![{alternative}]({folder.name}/{path.name})\n"
+        shown[shows] = f"![{alternative}]({folder.name}/{path.name})\n*{figure.title}*\n"
     return shown
 
 

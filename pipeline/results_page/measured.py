@@ -62,6 +62,7 @@ class Measured:
         rows = of_model(self.auc, variant, interaction).filter(
             pl.col("relation") == relation,
             pl.col("snapshot") == snapshot,
+            pl.col("attention") == "final",
             pl.col("edge_type").is_null() if summed else pl.col("picked"),
         )
         return {seed: 100 * value for seed, value in by_seed(rows, "auc").items()}
@@ -128,6 +129,6 @@ QUERIES = {
     "baselines": "from baselines order by dataset, mar, baseline, relation",
     "scores": "from link_prediction where split = 'test'",
     "groups": "from link_prediction_by_group where split = 'test' and grouping = 'pair'",
-    "auc": "from attention_auc where attention = 'final'",
+    "auc": "from attention_auc",
     "curves": "from training_curves where test_mar is not null",
 }

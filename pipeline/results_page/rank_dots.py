@@ -40,7 +40,7 @@ def association_dots(data: Measured) -> Figure | None:
         if row["variant"] in names:
             points += cells(row, OURS, "{}")
             points += constant(row["model"], associates_alone(data, row["model"]))
-    return dots(f"{data.title}: MAR of DyRep by association graph", points)
+    return dots(f"{data.title}: MAR of DyRep by association graph, and of its associates alone", points)
 
 
 def cells(row: Row, series: str, cell: str) -> list[Point]:

@@ -316,6 +316,26 @@ def test_the_cost_of_choosing_on_validation_is_seed_by_seed(changed: Lake) -> No
     assert hindsight(github(changed), "dyrep_random", "concat") is None
 
 
+def test_edge_types_are_told_apart_by_which_is_picked(stored: Lake, text: str) -> None:
+    data = github(stored)
+    row = next(row for row in rows_of(text, "LDG (learned, sparse) | concat")[::-1] if len(row) == 7)
+    final = data.auc.filter(
+        pl.col("variant") == "ldg_learned_sparse",
+        pl.col("interaction") == "concat",
+        pl.col("relation") == "Follow",
+        pl.col("snapshot") == "final",
+        pl.col("attention") == "final",
+    )
+    for cell, rows in (
+        (row[3], final.filter("picked")),
+        (row[4], final.filter(~pl.col("picked"), pl.col("edge_type").is_not_null())),
+        (row[5], final.filter(pl.col("edge_type").is_null())),
+    ):
+        percent = 100 * rows["auc"]
+        assert cell == f"{percent.mean():.1f} ± {percent.std():.1f}"
+    assert sum(int(seeds) for seeds in re.findall(r"\((\d)×\)", row[2])) == 3
+
+
 def test_the_drawn_auc_ends_where_table_4_does(stored: Lake) -> None:
     data, table = github(stored), read_event_table(stored.dataset("github_2013"))
     picked = data.auc.filter(
@@ -324,6 +344,7 @@ def test_the_drawn_auc_ends_where_table_4_does(stored: Lake) -> None:
         pl.col("seed") == 0,
         pl.col("relation") == "Follow",
         pl.col("snapshot") == "final",
+        pl.col("attention") == "final",
         pl.col("picked"),
     ).row(0, named=True)
     attention = pl.read_parquet(
