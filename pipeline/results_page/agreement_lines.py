@@ -15,7 +15,7 @@ WIDTH = 420
 
 
 def agreement_lines(lake: Lake, table: EventTable, data: Measured, variant: str) -> Figure | None:
-    """A line a relation's final graph over the snapshots of the last replay; None where nothing is picked."""
+    """A line a relation's final graph over the snapshots that are kept; None where nothing is picked."""
     attention = pl.read_parquet(lake.model(data.name, variant) / "attention.parquet")
     seed = attention["seed"].min()
     edge_type = picked_edge_type(data, variant, seed)
