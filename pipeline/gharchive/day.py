@@ -25,6 +25,7 @@ from pipeline.gharchive.reading import (
     flush_reading,
     load_reading,
     make_reading,
+    write_part,
 )
 from pipeline.lake import Lake, replacing, sweep
 from pipeline.progress import Progress
@@ -128,7 +129,7 @@ def read_day(
             if part.name not in wanted:
                 part.unlink()
     account = pl.DataFrame(rows, schema=ACCOUNT_SCHEMA)
-    _write_if_changed(account, account_path(lake, day))
+    _write_if_changed(account, account_path(lake, day), pl.DataFrame.write_parquet)
     if not keep_raw:
         for hour in hours:
             raw, file = raw_path(lake, day, hour), load_knowledge(lake, day, hour)
@@ -159,7 +160,7 @@ def _keys_of_day_before(day: date, lake: Lake, rules: EventRules, limits: Limits
     reading = load_reading(lake, file, rules, limits)
     if reading is None and raw_path(lake, before, hour).exists():
         reading = make_reading(lake, file, rules, limits)
-    return [] if reading is None else [np.load(reading.keys)[:2].copy()]
+    return [] if reading is None else [reading.load_keys()[:2].copy()]
 
 
 def _among(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -172,7 +173,7 @@ def _among(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def _write_parts(reading: Reading, earlier: list[np.ndarray], events: Path, quarantine: Path) -> Counts:
     """Write a reading without what `earlier` files hold, and add its keys to `earlier`."""
-    keys = np.load(reading.keys)
+    keys = reading.load_keys()
     identities = keys[:2].copy()  # a copy, so that the rest of the keys is let go
     held = np.zeros(keys.shape[1], dtype=bool)
     for others in earlier:
@@ -181,7 +182,10 @@ def _write_parts(reading: Reading, earlier: list[np.ndarray], events: Path, quar
     fate, row = keys[2:, held]
     kept, aside = row[fate == KEPT], row[fate == QUARANTINED]
     _write_part(reading.events, events, kept)
-    _write_part(reading.quarantine, quarantine, aside)
+    if reading.counts.quarantined > len(aside):
+        _write_part(reading.quarantine, quarantine, aside)
+    else:
+        quarantine.unlink(missing_ok=True)
     counts = reading.counts
     return Counts(
         events=counts.events,
@@ -197,16 +201,16 @@ def _write_part(source: Path, part: Path, without: np.ndarray) -> None:
         frame = pl.read_parquet(source)
         left = np.ones(len(frame), dtype=bool)
         left[without] = False
-        _write_if_changed(frame.filter(pl.Series(left)), part)
+        _write_if_changed(frame.filter(pl.Series(left)), part, write_part)
     elif not (part.exists() and filecmp.cmp(source, part, shallow=False)):
         with replacing(part) as temporary:
             shutil.copyfile(source, temporary)
 
 
-def _write_if_changed(frame: pl.DataFrame, path: Path) -> None:
+def _write_if_changed(frame: pl.DataFrame, path: Path, write: Callable[[pl.DataFrame, Path], None]) -> None:
     if not path.exists() or not pl.read_parquet(path, hive_partitioning=False).equals(frame):
         with replacing(path) as temporary:
-            frame.write_parquet(temporary)
+            write(frame, temporary)
 
 
 def _fetch_again(lake: Lake, file: HourFile) -> HourFile:

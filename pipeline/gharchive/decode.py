@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
-from pipeline.gharchive.event import Event, decoder, is_event_type
+from pipeline.gharchive.event import UNREADABLE, Event, decoder, is_event_type
 from pipeline.gharchive.inflate import Limits, inflate
-from pipeline.gharchive.salvage import BLANK, Fragment, Salvaged, salvage
+from pipeline.gharchive.salvage import BLANK, Fragment, Salvaged, fragments, salvage
 
 LIMITS = Limits()
 PATIENT_BYTES = (
@@ -52,16 +50,17 @@ def decode(path: Path, damage: list[str], limits: Limits = LIMITS) -> Iterator[B
             continue
         text = b"".join(pieces)
         end = text.rfind(b"\n") + 1
-        block = read_block(text[:end], offset) if end else _without_lines(text, offset)
-        if block is None and gathered > limits.event_bytes:
-            damage.append(f"no event ends within {limits.event_bytes:,} bytes after byte {offset:,}")
-            block = read_block(text, offset)
+        block = read_block(text[:end], offset) if end else _without_lines(text, offset, limits.event_bytes)
         if block is None:
-            pieces, patience = [text], 2 * gathered
+            pieces, patience = [text], min(4 * gathered, limits.event_bytes + 1)
             continue
+        patience = 0
+        if not (end or block.events):
+            damage.append(f"no event ends within {limits.event_bytes:,} bytes after byte {offset:,}")
+            patience = limits.event_bytes + 1
         yield block
         offset += len(block.text)
-        pieces, gathered, patience = [text[len(block.text) :]], gathered - len(block.text), 0
+        pieces, gathered = [text[len(block.text) :]], gathered - len(block.text)
     if rest := b"".join(pieces):
         yield read_block(rest, offset)
 
@@ -96,7 +95,7 @@ def _clean(text: bytes) -> list[Event] | None:
     """All events of clean text, one after the other with or without line ends between, or None."""
     try:
         events = decoder.decode_lines(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
     types = {event.type for event in events}
     return events if all(map(is_event_type, types)) else None
@@ -112,8 +111,11 @@ def _places(text: bytes, offset: int, events: int) -> list[tuple[int, bytes]] | 
     return places if len(places) == events else None
 
 
-def _without_lines(text: bytes, offset: int) -> Block | None:
-    """Read as much as can be told from text without a line's end; None while more of it is needed."""
+def _without_lines(text: bytes, offset: int, longest: int) -> Block | None:
+    """Read as much as can be told from text without a line's end; None while more of it is needed.
+
+    Of text longer than `longest` without an event all but the last quarter is told to be none.
+    """
     end = len(text)
     for _ in range(8):
         # A brace pair within a string is not where an event ends; the one before it may be.
@@ -122,15 +124,19 @@ def _without_lines(text: bytes, offset: int) -> Block | None:
             break
         if (events := _clean(text[: end + 1])) is not None:
             return Block(offset, text[: end + 1], events)
-    if len(text) < PATIENT_BYTES:
+    if len(text) < min(PATIENT_BYTES, longest):
         return None
     items = list(salvage(text, offset))
-    last = max((index for index, item in enumerate(items) if isinstance(item, Salvaged)), default=None)
-    if last is None:
+    if any(isinstance(item, Salvaged) for item in items):
+        while isinstance(items[-1], Fragment):
+            items.pop()  # more of it may be to come
+        text = text[: items[-1].offset + len(items[-1].text) - offset]
+    elif len(text) > longest:
+        text = text[: -(longest // 4)]  # an event may have begun shortly before the end
+        items = list(fragments(text, offset))
+    else:
         return None
-    whole = items[: last + 1]
-    final = whole[-1]
-    block = Block(offset, text[: final.offset + len(final.text) - offset], [], [], [])
-    for item in whole:
+    block = Block(offset, text, [], [], [])
+    for item in items:
         _add(block, item)
     return block

@@ -50,8 +50,17 @@ class Payload(msgspec.Struct, gc=False):
     member: Any = None
 
 
+# What decoding raises: no JSON, JSON of another form, broken UTF-8, a number too long, too many levels.
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+LONGEST_NUMBER = 4000  # digits; Python refuses to read many more
+
+# What decoding raises: no JSON, JSON of another form, broken UTF-8, a number too long, too many levels.
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+LONGEST_NUMBER = 4000  # digits; Python refuses to read many more
+
 decoder = msgspec.json.Decoder(Event)
 payload_decoder = msgspec.json.Decoder(Payload)
+_loose_decoder = json.JSONDecoder(parse_int=lambda text: int(text) if len(text) <= LONGEST_NUMBER else None)
 
 
 def is_event_type(value: object) -> bool:
@@ -70,12 +79,19 @@ def _number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
 
 
-def event_from(value: dict[str, Any]) -> Event:
-    """An event from loosely decoded JSON; a field of a form no shape has counts as absent."""
+def loosely(text: bytes) -> Any:  # noqa: ANN401 - JSON is any value
+    """What `text` says as JSON, with U+FFFD for broken UTF-8 and None for a number of absurd length."""
+    return _loose_decoder.decode(text.decode("utf-8", "replace"))
+
+
+def event_from(value: object) -> Event | None:
+    """The event in loosely decoded JSON, if it is one; a field of a form no shape has counts as absent."""
+    if not isinstance(value, dict) or not is_event_type(value.get("type")):
+        return None
     actor, repo, repository, event_id = (value.get(key) for key in ("actor", "repo", "repository", "id"))
     payload = value.get("payload")
     return Event(
-        type=value["type"],
+        type=text(value["type"]) or "",
         id=text(event_id) or _number(event_id),
         actor=Actor(text(actor.get("login")), _number(actor.get("id")))
         if isinstance(actor, dict)

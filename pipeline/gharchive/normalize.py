@@ -1,16 +1,17 @@
 """From an event of any shape to the one row that is kept: who interacted with whom, how and when."""
 
-import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
 from urllib.parse import urlsplit
 
-import msgspec
+import numpy as np
 from isal.isal_zlib import crc32
 
-from pipeline.gharchive.event import Actor, Event, Payload, payload_decoder, text
+from pipeline.gharchive.event import UNREADABLE, Actor, Event, Payload, loosely, payload_decoder, text
 
 OWNER_TYPES = frozenset(
     {
@@ -25,6 +26,8 @@ OWNER_TYPES = frozenset(
 )
 PERSON_FIELDS = {"FollowEvent": "target", "MemberEvent": "member"}
 URL_IS_OF_ANOTHER = frozenset({"ForkEvent", "FollowEvent"})
+NO_ID = (None, "")
+PLAIN_IDS = re.compile(r"[1-9][0-9]{0,17}+(?:\n[1-9][0-9]{0,17}+)*+")  # each fits into 64 bits
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -92,13 +95,34 @@ def resolve(event: Event) -> Row | str:
 
 def identity(event: Event) -> bytes:
     """Sixteen bytes that two copies of an event share: of type, id and time, or of all that is said."""
-    if event.id is not None:
-        return blake2b(f"{event.type}\n{event.id}\n{event.created_at}".encode(), digest_size=16).digest()
-    actor = event.actor.login if isinstance(event.actor, Actor) else event.actor
-    repo = event.repo.name if event.repo is not None else None
-    said = f"{event.type}\n{actor}\n{event.url}\n{event.created_at}\n{repo}".encode()
-    # A checksum is enough for the payload: it tells apart the few events that agree in all the rest.
-    return blake2b(said, digest_size=12).digest() + crc32(event.payload).to_bytes(4, "little")
+    if event.id in NO_ID:
+        actor = event.actor.login if isinstance(event.actor, Actor) else event.actor
+        repo = event.repo.name if event.repo is not None else None
+        said = f"{event.type}\n{actor}\n{event.url}\n{event.created_at}\n{repo}".encode()
+        # A checksum is enough for the payload: it tells apart the few events that agree in all the rest.
+        return blake2b(said, digest_size=12).digest() + crc32(event.payload).to_bytes(4, "little")
+    number = str(event.id)
+    if PLAIN_IDS.fullmatch(number) and number.isdecimal():
+        # An id as the archive writes them is a word itself: only what many events share is hashed.
+        shared = _word(event.type) ^ _word(event.created_at)
+        return (int(number) ^ shared).to_bytes(8) + shared.to_bytes(8)
+    return blake2b(f"{event.type}\n{number}\n{event.created_at}".encode(), digest_size=16).digest()
+
+
+def identities(events: Sequence[Event]) -> bytes:
+    """The identities of events one after the other; at once if all have ids as the archive writes them."""
+    ids = "\n".join([str(event.id) for event in events])
+    if not (PLAIN_IDS.fullmatch(ids) and ids.count("\n") == len(events) - 1):
+        return b"".join(map(identity, events))
+    words = np.empty((len(events), 2), dtype=">u8")
+    words[:, 1] = [_word(event.type) ^ _word(event.created_at) for event in events]
+    words[:, 0] = np.fromstring(ids, dtype=np.uint64, sep="\n") ^ words[:, 1]
+    return words.tobytes()
+
+
+@lru_cache(maxsize=16384)
+def _word(said: str | None) -> int:
+    return int.from_bytes(blake2b(f"{said}".encode(), digest_size=8).digest())
 
 
 @lru_cache(maxsize=16384)
@@ -110,7 +134,9 @@ def microseconds(created_at: str) -> int | None:
         else:
             moment = datetime.fromisoformat(created_at)
         # A time without a zone could be any of 24 hours.
-        return None if moment.tzinfo is None else (moment - EPOCH) // timedelta(microseconds=1)
+        return (
+            None if moment.tzinfo is None else (moment.astimezone(UTC) - EPOCH) // timedelta(microseconds=1)
+        )
     except (ValueError, OverflowError):
         return None
 
@@ -119,10 +145,10 @@ def _payload(event: Event) -> Payload:
     """The payload's telling fields; broken UTF-8 in one of them does not hide the others."""
     try:
         return payload_decoder.decode(event.payload)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         try:
-            fields = json.loads(bytes(event.payload).decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
+            fields = loosely(bytes(event.payload))
+        except UNREADABLE:
             return Payload()
         known = (
             {name: fields.get(name) for name in Payload.__struct_fields__} if isinstance(fields, dict) else {}
@@ -146,11 +172,11 @@ def _owner_and_repo(event: Event) -> tuple[str | None, str | None]:
     if repository is not None and repository.owner:  # shape B
         return repository.owner, f"{repository.owner}/{repository.name}" if repository.name else None
     if event.repo is not None:  # shapes A, C and D; 2011 has its repository in the payload at times
-        owner = _owner(event.repo.name)
-        if owner is not None:
-            return owner, event.repo.name
-        repo = text(_payload(event).repo)
-        return (owner, repo) if (owner := _owner(repo)) is not None else (None, None)
+        name = event.repo.name
+        if (owner := _owner(name)) is None:
+            name = text(_payload(event).repo)
+            owner = _owner(name)
+        return owner, name if owner else None
     if event.url and event.type not in URL_IS_OF_ANOTHER:  # shape B with an owner left empty
         return _from_url(event.url)
     return None, None

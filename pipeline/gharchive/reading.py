@@ -6,22 +6,22 @@ together from readings whenever one of them changes.
 
 import json
 import os
-from collections import Counter
 from dataclasses import dataclass
 from datetime import date
+from itertools import compress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 
 from pipeline.gharchive.decode import LIMITS, decode
 from pipeline.gharchive.files import HourFile, raw_folder, raw_path
 from pipeline.gharchive.inflate import Limits
-from pipeline.gharchive.normalize import EventRules, identity, resolve
+from pipeline.gharchive.normalize import NO_ID, EventRules, identities, resolve
 from pipeline.lake import Lake
 
-READER = 1  # raised when the same file would be read differently, so that older readings are made anew
+READER = 2  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
 FLUSH_CELLS = 400_000
 EVENT_SCHEMA = {
@@ -42,6 +42,7 @@ QUARANTINE_SCHEMA = {
     "bytes": pl.Int64,
     "excerpt": pl.String,
 }
+REPEATED = ("type", "kind", "file", "reason")
 KEPT, IGNORED, QUARANTINED = range(3)
 
 
@@ -72,18 +73,22 @@ class Reading:
 
     @property
     def quarantine(self) -> Path:
-        """What is not an event, or is one without a row."""
+        """What is not an event, or is one without a row; there is no file when there is no such thing."""
         return self.folder / "quarantine.parquet"
 
     @property
     def keys(self) -> Path:
         """The identity of each distinct event, ascending, with its fate and its row in that fate's table."""
-        return self.folder / "keys.npy"
+        return self.folder / "keys.u64"
 
     @property
-    def tables(self) -> tuple[Path, Path, Path]:
+    def tables(self) -> list[Path]:
         """All that a reading consists of besides its note."""
-        return self.events, self.quarantine, self.keys
+        return [self.events, self.keys, *([self.quarantine] if self.counts.quarantined else [])]
+
+    def load_keys(self) -> np.ndarray:
+        """The keys as (4, distinct events): two words of identity, the first ascending, fate and row."""
+        return np.fromfile(self.keys, dtype=np.uint64).reshape(4, -1)
 
 
 def reading_folder(lake: Lake, day: date, hour: int) -> Path:
@@ -105,28 +110,26 @@ def signature(file: HourFile, rules: EventRules, limits: Limits) -> dict[str, ob
 
 def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading | None:
     """The stored reading of a file, or None if there is none, or one of another file or under other rules."""
-    values = _note(lake, file)
-    if values is None or values["signature"] != signature(file, rules, limits):
-        return None
-    folder = reading_folder(lake, file.day, file.hour)
-    return Reading(folder, Counts(**values["counts"]), tuple(values["damage"]), values["damaged"])
+    found = _stored(lake, file)
+    return found[0] if found is not None and found[1] == signature(file, rules, limits) else None
 
 
 def has_reading(lake: Lake, file: HourFile) -> bool:
     """Whether this very file was read, under whatever rules: then the raw file may be gone."""
-    values = _note(lake, file)
-    return values is not None and values["signature"]["md5"] == file.md5
+    found = _stored(lake, file)
+    return found is not None and found[1]["md5"] == file.md5
 
 
-def _note(lake: Lake, file: HourFile) -> dict[str, Any] | None:
-    """The note of an hour's reading, or None if there is none or its tables are not as it says."""
+def _stored(lake: Lake, file: HourFile) -> tuple[Reading, dict[str, object]] | None:
+    """An hour's reading and its signature, or None if there is none or its tables are not as noted."""
     folder = reading_folder(lake, file.day, file.hour)
     try:
-        values = json.loads((folder / "reading.json").read_text(encoding="utf-8"))
-        sizes = [path.stat().st_size for path in Reading(folder, Counts(), (), False).tables]
+        note = json.loads((folder / "reading.json").read_text(encoding="utf-8"))
+        reading = Reading(folder, Counts(**note["counts"]), tuple(note["damage"]), note["damaged"])
+        sizes = [path.stat().st_size for path in reading.tables]
     except (FileNotFoundError, json.JSONDecodeError):
         return None
-    return values if values["sizes"] == sizes else None
+    return (reading, note["signature"]) if note["sizes"] == sizes else None
 
 
 def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading:
@@ -138,11 +141,14 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     note = folder / "reading.json"
     folder.mkdir(parents=True, exist_ok=True)
     note.unlink(missing_ok=True)
+    for former in folder.iterdir():
+        former.unlink()
     tables = read_file(raw_path(lake, file.day, file.hour), file.name, rules, limits)
     reading = Reading(folder, tables.counts, tuple(tables.damage), tables.damaged)
-    tables.events.write_parquet(reading.events)
-    tables.quarantine.write_parquet(reading.quarantine)
-    np.save(reading.keys, tables.keys)
+    write_part(tables.events, reading.events)
+    tables.keys.tofile(reading.keys)
+    if tables.counts.quarantined:
+        write_part(tables.quarantine, reading.quarantine)
     values = {
         "signature": signature(file, rules, limits),
         "sizes": [path.stat().st_size for path in reading.tables],
@@ -154,6 +160,12 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     temporary.write_text(json.dumps(values), encoding="utf-8")
     temporary.replace(note)
     return reading
+
+
+def write_part(frame: pl.DataFrame, path: Path) -> None:
+    """Write events or quarantine as Parquet, the same bytes each time; only few values make a dictionary."""
+    repeated = [name for name in REPEATED if name in frame.columns]
+    pq.write_table(frame.to_arrow(), path, compression="zstd", use_dictionary=repeated, store_schema=False)
 
 
 def flush_reading(reading: Reading) -> None:
@@ -169,7 +181,7 @@ class Tables:
 
     events: pl.DataFrame
     quarantine: pl.DataFrame
-    keys: np.ndarray  # (4, distinct events): two words of identity, the first ascending, fate and row
+    keys: np.ndarray  # (4, distinct events), as `Reading.load_keys` says
     counts: Counts
     damage: list[str]
     damaged: bool
@@ -181,61 +193,67 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     damage: list[str] = []
     keys = bytearray()
     fates = bytearray()
-    aside: list[int] = []
-    seen: set[bytes] = set()
     frames: list[pl.DataFrame] = []
     cells: list[object] = []  # row after row, flat: no object a row for the garbage collector to visit
     quarantine: list[tuple[str, int, str, int, str]] = []
-    fragments = duplicates = 0
+    origins: list[int] = []  # of each row of the quarantine, the number of the event; -1 of what is none
 
-    def set_aside(offset: int, reason: str, text: bytes) -> None:
+    def set_aside(origin: int, offset: int, reason: str, text: bytes) -> None:
+        origins.append(origin)
         quarantine.append((name, offset, reason, len(text), text[:EXCERPT_BYTES].decode("utf-8", "replace")))
 
     for block in decode(path, damage, limits):
+        block_keys = identities(block.events)
+        keys += block_keys
+        hexadecimal = block_keys.hex()
         for index, event in enumerate(block.events):
-            key = identity(event)
-            if key in seen:
-                duplicates += 1
-                continue
-            seen.add(key)
-            keys += key
             kind = kinds.get(event.type)
             if kind is None:
                 fates.append(IGNORED)
                 continue
             row = resolve(event)
             if isinstance(row, str):
-                fates.append(QUARANTINED)
-                aside.append(len(quarantine))
                 offset, text = block.place(index)
-                set_aside(offset, row, text)
+                set_aside(len(fates), offset, row, text)
+                fates.append(QUARANTINED)
             elif row[0] == row[2] or row[0].lower() == row[2].lower():
                 fates.append(IGNORED)
             else:
                 fates.append(KEPT)
-                event_id = key.hex() if event.id is None else str(event.id)
+                event_id = hexadecimal[32 * index : 32 * index + 32] if event.id in NO_ID else str(event.id)
                 cells += (event_id, event.type, kind, *row)
-        fragments += len(block.fragments)
         for fragment in block.fragments:
-            set_aside(fragment.offset, fragment.reason, fragment.text)
+            set_aside(-1, fragment.offset, fragment.reason, fragment.text)
         if len(cells) >= FLUSH_CELLS:
             frames.append(_event_frame(cells, name))
             cells = []
     frames.append(_event_frame(cells, name))
+    events = pl.concat(frames, rechunk=True) if len(frames) > 1 else frames[0]
 
-    fate_counts = Counter(fates)
-    counts = Counts(
-        events=len(fates) + duplicates + fragments,
-        kept=fate_counts[KEPT],
-        ignored=fate_counts[IGNORED],
-        duplicates=duplicates,
-        quarantined=len(quarantine),
-    )
+    words = np.frombuffer(keys, dtype=">u8").astype(np.uint64).reshape(-1, 2).T  # (2, events)
+    fate = np.frombuffer(fates, dtype=np.uint8)
+    order, is_first = _first_copies(words)
+    if not is_first.all():
+        events = events.filter(pl.Series(is_first[fate == KEPT]))
+        left = [origin < 0 or bool(is_first[origin]) for origin in origins]
+        quarantine, origins = list(compress(quarantine, left)), list(compress(origins, left))
+    row_of = np.zeros(len(fate), dtype=np.uint64)
+    row_of[(fate == KEPT) & is_first] = np.arange(len(events))
+    for at, origin in enumerate(origins):
+        if origin >= 0:
+            row_of[origin] = at
+    fragments = origins.count(-1)
     return Tables(
-        events=pl.concat(frames, rechunk=True),
+        events=events,
         quarantine=pl.DataFrame(quarantine, schema=QUARANTINE_SCHEMA, orient="row"),
-        keys=_sorted_keys(keys, fates, aside),
-        counts=counts,
+        keys=np.stack([*words[:, order], fate[order].astype(np.uint64), row_of[order]]),
+        counts=Counts(
+            events=len(fate) + fragments,
+            kept=len(events),
+            ignored=int(np.count_nonzero(fate[order] == IGNORED)),
+            duplicates=len(fate) - len(order),
+            quarantined=len(quarantine),
+        ),
         damage=damage,
         damaged=bool(damage or fragments),
     )
@@ -249,11 +267,15 @@ def _event_frame(cells: list[object], name: str) -> pl.DataFrame:
     return pl.DataFrame([*series, file])
 
 
-def _sorted_keys(identities: bytearray, fates: bytearray, aside: list[int]) -> np.ndarray:
-    words = np.frombuffer(identities, dtype="<u8").reshape(-1, 2)  # (events, 2)
-    fate = np.frombuffer(fates, dtype=np.uint8)
-    row = np.zeros(len(words), dtype=np.uint64)
-    row[fate == KEPT] = np.arange(np.count_nonzero(fate == KEPT))
-    row[fate == QUARANTINED] = aside
-    keys = np.stack([words[:, 0], words[:, 1], fate.astype(np.uint64), row])  # (4, events)
-    return keys[:, np.argsort(words[:, 0], kind="stable")]
+def _first_copies(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of identities (2, events): which events are the first with theirs, ascending; and whether each is."""
+    order = np.argsort(words[0], kind="stable")  # of copies the first comes first
+    is_first = np.ones(len(order), dtype=bool)
+    if not (np.diff(words[0, order]) == 0).any():
+        return order, is_first
+    order = np.lexsort((words[1], words[0]))  # stable, too
+    ordered = words[:, order]
+    is_copy = np.zeros(len(order), dtype=bool)
+    is_copy[1:] = (ordered[:, 1:] == ordered[:, :-1]).all(axis=0)
+    is_first[order[is_copy]] = False
+    return order[~is_copy], is_first
