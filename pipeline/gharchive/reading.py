@@ -163,9 +163,13 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
 
 
 def write_part(frame: pl.DataFrame, path: Path) -> None:
-    """Write events or quarantine as Parquet, the same bytes each time; only few values make a dictionary."""
+    """Write events or quarantine as Parquet, the same bytes each time.
+
+    An hour of the early archive is so small that the writing counts: only columns of few values are tried as
+    dictionaries, and Snappy starts at once.
+    """
     repeated = [name for name in REPEATED if name in frame.columns]
-    pq.write_table(frame.to_arrow(), path, compression="zstd", use_dictionary=repeated, store_schema=False)
+    pq.write_table(frame.to_arrow(), path, compression="snappy", use_dictionary=repeated, store_schema=False)
 
 
 def flush_reading(reading: Reading) -> None:

@@ -10,6 +10,7 @@ from pipeline.gharchive.files import raw_folder, raw_path
 from pipeline.gharchive.hours import file_name
 from pipeline.gharchive.inflate import Limits
 from pipeline.gharchive.normalize import EventRules
+from pipeline.gharchive.reading import EVENT_SCHEMA
 from pipeline.lake import Lake
 from tests.pipeline.gharchive.making import lines, modern, second, store
 
@@ -272,6 +273,31 @@ def test_quarantine_tells_file_offset_reason_and_excerpt(source, lake):
             "excerpt": '{"id":"2","type":"Pu',
         }
     ]
+
+
+def test_no_quarantine_file_means_that_nothing_was_quarantined(source, lake):
+    folder = lake.github_quarantine / "date=2020-05-05"
+    nameless = modern(9) | {"actor": {}}
+    put(source, 3, [modern(1)])
+    put(source, 4, [modern(2), nameless], more=b"{cut")
+    put(source, 5, [nameless])
+    assert run(source, lake).quarantined == 3 - 1
+    assert [path.name for path in folder.iterdir()] == ["04.parquet"]  # the copy in hour 5 is a duplicate
+    put(source, 4, [modern(2)])
+    assert run(source, lake).quarantined == 1
+    assert [path.name for path in folder.iterdir()] == ["05.parquet"]
+    put(source, 5, [modern(3)])
+    assert run(source, lake).quarantined == 0
+    assert list(folder.iterdir()) == []
+    assert not list(raw_folder(lake, DAY).glob("readings/*/quarantine.parquet"))
+
+
+def test_parts_have_the_promised_columns_also_when_empty(source, lake):
+    put(source, 3, [])
+    put(source, 4, [modern(1)])
+    run(source, lake)
+    for part in sorted(lake.github_day(DAY).glob("*.parquet")):
+        assert pl.read_parquet_schema(part) == EVENT_SCHEMA
 
 
 def test_what_is_known_of_a_file_is_plain_json(source, lake):

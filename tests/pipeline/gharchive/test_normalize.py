@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from pipeline.gharchive.event import decoder
-from pipeline.gharchive.normalize import EventRules, identity, microseconds, resolve
+from pipeline.gharchive.normalize import EventRules, identities, identity, microseconds, resolve
 from pipeline.gharchive.salvage import read_event
 from tests.pipeline.gharchive.making import line, modern, second
 
@@ -137,6 +137,18 @@ def test_identity_is_type_id_and_time():
     assert identity(parse(line(modern(1, actor="cid", payload={})))) == same
     for other in (modern(2), modern(1, "WatchEvent"), modern(1, created_at="2015-01-01T00:00:02Z")):
         assert identity(parse(line(other))) != same
+
+
+def test_identities_at_once_are_those_one_by_one():
+    plain = [
+        parse(line(modern(number, type_))) for number in (7, 10**17) for type_ in ("PushEvent", "GistEvent")
+    ]
+    odd = [parse(line(modern(1) | {"id": id_})) for id_ in ("07", "7\n8", "x", "", 7, 0, str(10**18), None)]
+    for events in (plain, [*plain, *odd], odd, [parse(line(second())), *plain], []):
+        assert identities(events) == b"".join(map(identity, events))
+    assert (
+        len({identity(event) for event in [*plain, *odd]}) == len(plain) + len(odd) - 2
+    )  # "" is None, 7 is "7"
 
 
 def test_identity_without_an_id_is_all_that_is_said():
