@@ -45,6 +45,7 @@ def page_text(found: list[Measured], sessions: list[Session], shown: dict[str, d
         "## How it was run\n",
         circumstances.completeness(found),
         circumstances.machine(sessions),
+        circumstances.table_3_time(found, sessions),
         circumstances.settings(found),
         circumstances.training_times(found),
         "## Table 2: the data\n",

@@ -6,7 +6,7 @@ from itertools import groupby
 from pipeline import paper
 from pipeline.progress import duration
 from pipeline.results_page.markdown import NONE, folded, table
-from pipeline.results_page.measured import Measured
+from pipeline.results_page.measured import INTERACTIONS, Measured
 from pipeline.sessions import Machine, Session
 
 
@@ -80,6 +80,29 @@ def machine(sessions: list[Session]) -> str:
     text += f"\nIn all {duration(sum(wall_time(one) for one in sessions))}.\n\n"
     machines = list(dict.fromkeys(described(one.machine) for one in sessions))
     return text + "".join(f"- {machine}\n" for machine in machines)
+
+
+def table_3_time(found: list[Measured], sessions: list[Session]) -> str:
+    """How long the trainings of Table 3 took alone, start of process and ranking included."""
+    cells = {
+        (data.name, f"{row['variant']}-{how}")
+        for data in found
+        for row in data.printed_rows()
+        for how in INTERACTIONS
+    }
+    spans = [
+        (training.seconds, session.side_by_side)
+        for session in sessions
+        for training in session.trainings
+        if (training.dataset, training.variant) in cells
+    ]
+    if not spans:
+        return ""
+    alone, together = sum(seconds for seconds, _ in spans), sum(seconds / lanes for seconds, lanes in spans)
+    return (
+        f"Of this, the {len(spans)} trainings of Table 3 took {duration(together)} "
+        f"({duration(alone)} if they had gone one after another at the same speed).\n"
+    )
 
 
 def wall_time(session: Session) -> float:

@@ -15,7 +15,7 @@ from pipeline.event_table import read_event_table
 from pipeline.lake import Lake
 from pipeline.results_page import HEAD, page_of, page_text, write_results_page
 from pipeline.results_page.agreement_lines import auc, known_graph, matrix, off_diagonal
-from pipeline.results_page.circumstances import machine
+from pipeline.results_page.circumstances import machine, table_3_time
 from pipeline.results_page.evidence import Difference, against, paired, verdict
 from pipeline.results_page.figures import draw, remove_others, store
 from pipeline.results_page.hindsight import hindsight
@@ -231,6 +231,17 @@ def test_a_session_is_told_with_its_machine() -> None:
     assert "In all 1 h 45 min." in text
     assert text.count("2 processors (A processor), 8 GB of memory, Linux x86_64, Python 3.11.9, torch") == 1
     assert "not recorded" in machine([])
+
+
+def test_table_3_is_timed_apart(changed: Lake) -> None:
+    here = Machine(2, None, None, "Linux x86_64", "3.11.9", {})
+    trained = [("dyrep-concat", 600.0), ("dyrep-bilinear", 900.0), ("dyrep_wide-concat", 50.0)]
+    done = tuple(FinishedTraining("github_2013", name, seconds, resumed=False) for name, seconds in trained)
+    started = datetime(2026, 1, 2)
+    session = Session(started, started + timedelta(hours=1), True, None, here, 2, done)
+    text = table_3_time([github(changed)], [session])
+    assert "the 2 trainings of Table 3 took 12 min 30 s (25 min if" in text
+    assert table_3_time([github(changed)], []) == ""
 
 
 def test_a_bar_in_a_name_breaks_no_table() -> None:
