@@ -92,7 +92,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = True
         if fault == "stall":
-            time.sleep(1.5)
+            self.connection.recv(1)  # nothing comes until the client hangs up
         elif fault == "trickle":
             for at in range(len(rest)):
                 try:

@@ -43,7 +43,7 @@ def lake(tmp_path):
 
 
 def fast(archive, **more):
-    settings = FetchSettings(base=archive.url, backoff=0.005, read_timeout=0.5, longest_wait=5.0)
+    settings = FetchSettings(base=archive.url, backoff=0.005, read_timeout=2.0, longest_wait=5.0)
     return replace(settings, **more)
 
 
@@ -218,7 +218,7 @@ def test_a_retry_after_beyond_patience_ends_the_tries(archive, lake):
 
 def test_a_trickling_download_is_given_up(archive, lake):
     archive.always[NAMES[0]] = "trickle"
-    files = fetch_day(DAY, lake, fast(archive, attempts=1, attempt_timeout=0.3), now=NOW)
+    files = fetch_day(DAY, lake, fast(archive, attempts=1, attempt_timeout=3.0), now=NOW)
     assert files[0].status == "failed"
     assert files[1].status == "ok"
 
