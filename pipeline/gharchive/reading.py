@@ -4,9 +4,11 @@ A reading depends on the file and the rules alone, so it is made once, survives 
 together from readings whenever one of them changes.
 """
 
+import hashlib
 import json
 import os
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import compress
 from pathlib import Path
@@ -91,9 +93,15 @@ class Reading:
         return np.fromfile(self.keys, dtype=np.uint64).reshape(4, -1)
 
 
-def reading_folder(lake: Lake, day: date, hour: int) -> Path:
-    """Where the reading of an hour's file is kept."""
-    return raw_folder(lake, day) / "readings" / str(hour)
+def readings_folder(lake: Lake, day: date) -> Path:
+    """Where the readings of a day's files are kept, one folder each: its hour, and what it depends on."""
+    return raw_folder(lake, day) / "readings"
+
+
+def reading_folder(lake: Lake, file: HourFile, depends: dict[str, object]) -> Path:
+    """Where the reading with this signature is kept, and no other: what is there never changes."""
+    digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()
+    return readings_folder(lake, file.day) / f"{file.hour}-{digest[:16]}"
 
 
 def signature(file: HourFile, rules: EventRules, limits: Limits) -> dict[str, object]:
@@ -110,19 +118,18 @@ def signature(file: HourFile, rules: EventRules, limits: Limits) -> dict[str, ob
 
 def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading | None:
     """The stored reading of a file, or None if there is none, or one of another file or under other rules."""
-    found = _stored(lake, file)
-    return found[0] if found is not None and found[1] == signature(file, rules, limits) else None
+    found = _stored(reading_folder(lake, file, signature(file, rules, limits)))
+    return None if found is None else found[0]
 
 
 def has_reading(lake: Lake, file: HourFile) -> bool:
     """Whether this very file was read, under whatever rules: then the raw file may be gone."""
-    found = _stored(lake, file)
-    return found is not None and found[1]["md5"] == file.md5
+    kept = readings_folder(lake, file.day).glob(f"{file.hour}-*")
+    return any(found is not None and found[1]["md5"] == file.md5 for found in map(_stored, kept))
 
 
-def _stored(lake: Lake, file: HourFile) -> tuple[Reading, dict[str, object]] | None:
-    """An hour's reading and its signature, or None if there is none or its tables are not as noted."""
-    folder = reading_folder(lake, file.day, file.hour)
+def _stored(folder: Path) -> tuple[Reading, dict[str, object]] | None:
+    """The reading in a folder and its signature, or None if there is none or its tables are not as noted."""
     try:
         note = json.loads((folder / "reading.json").read_text(encoding="utf-8"))
         reading = Reading(folder, Counts(**note["counts"]), tuple(note["damage"]), note["damaged"])
@@ -133,33 +140,40 @@ def _stored(lake: Lake, file: HourFile) -> tuple[Reading, dict[str, object]] | N
 
 
 def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading:
-    """Read an hour's file and store the reading; its note comes last, so a reading is whole or not there.
+    """Read an hour's file and store the reading, whole or not at all; one that it replaces is removed.
 
-    Nothing is flushed to the disk: while the raw file is there, a reading lost with the power is made anew.
+    Two runs may make the same one: a day's first hour is held against the last of the day before. Nothing is
+    flushed to the disk: while the raw file is there, a reading lost with the power is made anew.
     """
-    folder = reading_folder(lake, file.day, file.hour)
-    note = folder / "reading.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    note.unlink(missing_ok=True)
-    for former in folder.iterdir():
-        former.unlink()
     tables = read_file(raw_path(lake, file.day, file.hour), file.name, rules, limits)
-    reading = Reading(folder, tables.counts, tuple(tables.damage), tables.damaged)
-    write_part(tables.events, reading.events)
-    tables.keys.tofile(reading.keys)
+    depends = signature(file, rules, limits)
+    folder = reading_folder(lake, file, depends)
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)  # of a killed process that had our number
+    temporary.mkdir(parents=True)
+    made = Reading(temporary, tables.counts, tuple(tables.damage), tables.damaged)
+    write_part(tables.events, made.events)
+    tables.keys.tofile(made.keys)
     if tables.counts.quarantined:
-        write_part(tables.quarantine, reading.quarantine)
+        write_part(tables.quarantine, made.quarantine)
     values = {
-        "signature": signature(file, rules, limits),
-        "sizes": [path.stat().st_size for path in reading.tables],
+        "signature": depends,
+        "sizes": [path.stat().st_size for path in made.tables],
         "counts": vars(tables.counts),
         "damage": tables.damage,
         "damaged": tables.damaged,
     }
-    temporary = note.with_name(f".{note.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(values), encoding="utf-8")
-    temporary.replace(note)
-    return reading
+    (temporary / "reading.json").write_text(json.dumps(values), encoding="utf-8")
+    for former in folder.parent.glob(f"{file.hour}-*"):
+        if former != folder or _stored(former) is None:
+            shutil.rmtree(former, ignore_errors=True)
+    try:
+        temporary.rename(folder)
+    except OSError:
+        if _stored(folder) is None:
+            raise
+        shutil.rmtree(temporary)  # another run has made it meanwhile, with the same bytes
+    return replace(made, folder=folder)
 
 
 def write_part(frame: pl.DataFrame, path: Path) -> None:
