@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 
 from model.variants import Variant
 
-VERSION = 2  # of the mathematics and of the checkpoint's layout: raise it when either changes
+VERSION = 3  # of the mathematics and of the checkpoint's layout: raise it when either changes
 HEADER = "state"  # a checkpoint's JSON part, in the metadata of its safetensors file
 
 

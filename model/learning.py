@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -33,6 +33,65 @@ def generators(seeds: tuple[int, ...], purpose: str) -> list[torch.Generator]:
 
 
 @dataclass
+class Learned:
+    """Weights and the state that the stream left behind under them: what ranking goes on from."""
+
+    weights: Tensor  # (S, P)
+    state: State
+
+    def of_seeds(self, rows: list[int]) -> Self:
+        """A copy for some of the seeds, which moves on by itself."""
+        return type(self)(self.weights[rows], self.state.of_seeds(rows))
+
+    def take(self, other: Self, row: int) -> None:
+        """Take over seed `row` of what was learned up to the same event."""
+        self.weights[row] = other.weights[row]
+        self.state.take(other.state, row)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything of it by name, for a file."""
+        return {"weights": self.weights, **prefixed("state.", self.state.tensors())}
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, Tensor]) -> Self:
+        """What gave `tensors`."""
+        return cls(tensors["weights"], State.from_tensors(of_prefix("state.", tensors)))
+
+
+@dataclass
+class Chosen:
+    """Of the epoch chosen so far, seed by seed: what ranks validation, and what ranks the test period."""
+
+    validation: Learned  # from the events before validation
+    test: Learned  # from all events before the test period
+    snapshots: dict[int, Tensor]  # position: S of the first seed (N, C, r)
+
+    def take(self, other: Self, row: int) -> None:
+        """Take over seed `row` of another epoch."""
+        self.validation.take(other.validation, row)
+        self.test.take(other.test, row)
+        if row == 0:
+            self.snapshots = other.snapshots
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything of it by name, for a file."""
+        return {
+            **prefixed("validation.", self.validation.tensors()),
+            **prefixed("test.", self.test.tensors()),
+            **prefixed("snapshots.", by_place(self.snapshots)),
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, Tensor]) -> Self:
+        """What gave `tensors`."""
+        return cls(
+            Learned.from_tensors(of_prefix("validation.", tensors)),
+            Learned.from_tensors(of_prefix("test.", tensors)),
+            places_of(of_prefix("snapshots.", tensors)),
+        )
+
+
+@dataclass
 class Run:
     """A training in progress: everything that a checkpoint holds."""
 
@@ -41,20 +100,18 @@ class Run:
     settings: TrainingSettings
     parameters: Parameters
     moments: tuple[Tensor, Tensor]  # Adam's, (S, P) each
-    best: Tensor  # (S, P): weights of the epoch chosen so far
     state: State
     random: list[torch.Generator]
-    best_state: State | None = None  # as the epoch chosen so far left it, before validation
+    chosen: Chosen | None = None
+    chosen_epoch: list[int | None] = field(default_factory=list)
     epoch: int = 0
     step: int = 0
-    chosen: list[int | None] = field(default_factory=list)
     stopped: dict[int, dict[str, Any]] = field(default_factory=dict)
     losses: list[Tensor] = field(default_factory=list)  # a step: (S, 3)
     measured: list[list[list[float | None]]] = field(
         default_factory=list
     )  # an epoch: validation and test MAR a seed
     snapshots: dict[int, Tensor] = field(default_factory=dict)  # position: S of the first seed (N, C, r)
-    best_snapshots: dict[int, Tensor] = field(default_factory=dict)
     seconds: float = 0.0
     workspace: dict[str, Tensor] = field(default_factory=dict)
 
@@ -84,41 +141,48 @@ def new_run(stream: Stream, variant: Variant, settings: TrainingSettings) -> Run
         settings=settings,
         parameters=parameters,
         moments=(torch.zeros_like(parameters.flat), torch.zeros_like(parameters.flat)),
-        best=parameters.flat.clone(),
         state=initial_state(stream, variant, d, generators(settings.seeds, "start")),
         random=generators(settings.seeds, "training"),
-        chosen=[None] * len(settings.seeds),
+        chosen_epoch=[None] * len(settings.seeds),
     )
 
 
 def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
     """All epochs that are left, with a checkpoint every few minutes and after each epoch."""
     stream, settings = run.stream, run.settings
-    train_end, end = stream.splits[0], len(stream)
-    saved = started = time.monotonic()
-    before = run.seconds
-    left = (settings.epochs - run.epoch) * end - run.state.position
-    wanted = snapshot_positions(stream, settings)
+    validation, test = stream.splits
+    started = time.monotonic()
+    saved, before = started, run.seconds
+
+    def keep() -> None:
+        nonlocal saved
+        run.seconds = before + time.monotonic() - started
+        save(run, checkpoint)
+        saved = time.monotonic()
+
+    # An epoch passes the validation period twice: ranked, and learned from.
+    left = (settings.epochs - run.epoch) * (len(stream) + test - validation) - run.state.position
     with Progress(f"train {run.variant.key}", left, "events", log) as progress:
         while run.epoch < settings.epochs:
-            while run.state.position < train_end:
-                stop = min(run.state.position + settings.batch, train_end)
-                events = stop - run.state.position
-                learn_batch(run, stop)
-                if stop in wanted and run.variant.is_recurrent:
-                    run.snapshots[stop] = run.state.attention.values[0].clone()
-                progress.advance(events, loss_note(run))
+            while run.state.position < validation:
+                learn_next(run, validation, progress)
                 if time.monotonic() - saved >= settings.checkpoint_minutes * 60:
-                    run.seconds = before + time.monotonic() - started
-                    save(run, checkpoint)
-                    saved = time.monotonic()
+                    keep()
             measure(run, progress)
             run.epoch += 1
             run.snapshots = {}
             run.state = initial_state(stream, run.variant, run.d, generators(settings.seeds, "start"))
-            run.seconds = before + time.monotonic() - started
-            save(run, checkpoint)
-            saved = time.monotonic()
+            keep()
+
+
+def learn_next(run: Run, end: int, progress: Progress) -> None:
+    """Learn from the next batch of events before `end`; keep a snapshot of attention where one is wanted."""
+    start = run.state.position
+    stop = min(start + run.settings.batch, end)
+    learn_batch(run, stop)
+    if run.variant.is_recurrent and stop in snapshot_positions(run.stream, run.settings):
+        run.snapshots[stop] = run.state.attention.values[0].clone()
+    progress.advance(stop - start, loss_note(run))
 
 
 def learn_batch(run: Run, stop: int) -> None:
@@ -189,31 +253,60 @@ def measure(run: Run, progress: Progress) -> None:
     """Validation and test MAR after an epoch; the epoch with the best validation MAR is chosen, seed by
     seed.
 
-    Both are ranked with the state as the epoch left it, carried on: that state is kept with the weights.
+    Both are ranked with the state as it was left by learning, carried on. Before the test period, learning
+    goes on through the validation period, on a branch: the next epoch has never seen those events.
     """
     stream = run.stream
-    ended = run.state.of_seeds(list(range(len(run.settings.seeds))))
-    run.best_state = run.best_state or ended
-    random = generators(run.settings.seeds, "ranking")
+    branch = branch_of(run)
+    while branch.state.position < stream.splits[1]:
+        learn_next(branch, stream.splits[1], progress)
+    now = Chosen(
+        Learned(run.parameters.flat.clone(), run.state),
+        Learned(branch.parameters.flat, branch.state),
+        branch.snapshots,
+    )
     found = []
-    for stop in (stream.splits[1], len(stream)):
-        start = run.state.position
-        ranks = carry_on(run, run.parameters, run.state, stop, random, progress)
+    for learned, stop in ((now.validation, stream.splits[1]), (now.test, len(stream))):
+        start = learned.state.position
+        ranks = rank_until(run, learned, stop, run.settings.seeds, progress)
         communications = torch.from_numpy(stream.k[start:stop] == COMMUNICATION)
         mar = ranks[:, communications].mean((1, 2))
         known = zip(run.alive.tolist(), mar.tolist(), strict=True)
         found.append([value if alive and np.isfinite(value) else None for alive, value in known])
     run.measured.append(found)
-    for row, (alive, now) in enumerate(zip(run.alive.tolist(), found[0], strict=True)):
-        if not alive:
-            continue
+    run.chosen = run.chosen or now
+    for row, (alive, value) in enumerate(zip(run.alive.tolist(), found[0], strict=True)):
         earlier = [measured[0][row] for measured in run.measured[:-1]]
-        if now is None or all(value is None or now < value for value in earlier):
-            run.chosen[row] = run.epoch + 1
-            run.best[row] = run.parameters.flat[row]
-            run.best_state.take(ended, row)
-            if row == 0:
-                run.best_snapshots = run.snapshots
+        if alive and (value is None or all(other is None or value < other for other in earlier)):
+            run.chosen_epoch[row] = run.epoch + 1
+            run.chosen.take(now, row)
+
+
+def branch_of(run: Run) -> Run:
+    """A run that goes on from here by itself; only seeds that stop in it stop in `run`, too."""
+    return replace(
+        run,
+        parameters=Parameters(run.parameters.shapes, run.parameters.flat.clone()),
+        moments=(run.moments[0].clone(), run.moments[1].clone()),
+        state=run.state.of_seeds(list(range(len(run.settings.seeds)))),
+        random=[generator.clone_state() for generator in run.random],
+        losses=[],
+        snapshots=dict(run.snapshots),
+    )
+
+
+def rank_until(
+    run: Run,
+    learned: Learned,
+    stop: int,
+    seeds: tuple[int, ...],
+    progress: Progress,
+    frequencies: Frequencies | None = None,
+) -> Tensor:
+    """Ranks (S, E, 2) of the events from what was learned to `stop`; `learned` stays as it is."""
+    parameters = Parameters(run.parameters.shapes, learned.weights)
+    state = learned.state.of_seeds(list(range(len(seeds))))
+    return carry_on(run, parameters, state, stop, generators(seeds, "ranking"), progress, frequencies)
 
 
 def carry_on(
@@ -272,17 +365,15 @@ def save(run: Run, path: Path) -> None:
         "second_moment": run.moments[1],
         "random": torch.stack([generator.get_state() for generator in run.random]),
         "losses": torch.stack(run.losses) if run.losses else torch.zeros(0),
-        "best": run.best,
         **prefixed("state.", run.state.tensors()),
-        **prefixed("best_state.", run.best_state.tensors() if run.best_state else {}),
         **prefixed("snapshots.", by_place(run.snapshots)),
-        **prefixed("best_snapshots.", by_place(run.best_snapshots)),
+        **prefixed("chosen.", run.chosen.tensors() if run.chosen else {}),
     }
     header = {
         "identity": run.identity,
         "epoch": run.epoch,
         "step": run.step,
-        "chosen": run.chosen,
+        "chosen_epoch": run.chosen_epoch,
         "stopped": [{"seed": seed, **reason} for seed, reason in run.stopped.items()],
         "measured": run.measured,
         "seconds": run.seconds,
@@ -299,12 +390,10 @@ def resume(run: Run, path: Path) -> None:
     for generator, state in zip(run.random, tensors["random"], strict=True):
         generator.set_state(state.clone())
     run.losses = list(tensors["losses"])
-    run.best = tensors["best"]
     run.state = State.from_tensors(of_prefix("state.", tensors))
-    if kept := of_prefix("best_state.", tensors):
-        run.best_state = State.from_tensors(kept)
     run.snapshots = places_of(of_prefix("snapshots.", tensors))
-    run.best_snapshots = places_of(of_prefix("best_snapshots.", tensors))
-    run.epoch, run.step = header["epoch"], header["step"]
-    run.chosen, run.measured, run.seconds = header["chosen"], header["measured"], header["seconds"]
+    if kept := of_prefix("chosen.", tensors):
+        run.chosen = Chosen.from_tensors(kept)
+    run.epoch, run.step, run.measured = header["epoch"], header["step"], header["measured"]
+    run.chosen_epoch, run.seconds = header["chosen_epoch"], header["seconds"]
     run.stopped = {entry.pop("seed"): entry for entry in header["stopped"]}

@@ -19,8 +19,8 @@ def log_density(
 ) -> Tensor:
     """log(λ·exp(−survival)) of each event's node in `ends` (B) with every node: (S, B, N).
 
-    `survival` (S, T + 1) is the running sum of survival terms; the integral since the pair's later clock is
-    a difference.
+    `survival` (S, T + 1) is the running sum of survival terms, each a mean over the nodes that did not take
+    part; the integral since the pair's later clock is a difference, and counts every such node.
 
     The logarithm keeps the order where exp(−survival) would underflow to ties.
     """
@@ -37,7 +37,7 @@ def log_density(
     )  # (B, N): the pair's later clock
     since = np.minimum(np.maximum(heard, batch.now[:, None] - HORIZON), batch.now[:, None])
     until = survival[:, torch.from_numpy(batch.now)].unsqueeze(2)
-    passed = until - survival[:, torch.from_numpy(since)]  # (S, B, N)
+    passed = (until - survival[:, torch.from_numpy(since)]) * ((nodes - 2) / HORIZON)  # (S, B, N)
     return density - passed.to(density.dtype)
 
 
@@ -53,31 +53,25 @@ def ranks(scores: Tensor, target: np.ndarray, source: np.ndarray) -> Tensor:
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Mid-ranks of every node's partners by how often they interacted before `until`: + Freq's second
-    opinion.
-    """
+    """How each node's events before `until` were spread over its partners: + Freq's second opinion."""
 
-    ranks: Tensor  # (N, N)
+    shares: Tensor  # (N, N), rows sum to 1; 0 for a node without events
 
     @classmethod
     def of_events(cls, stream: Stream, until: int) -> Self:
-        """Counts of every event of a pair before event `until`, of both kinds, either direction."""
+        """Shares of every event of a pair before event `until`, of both kinds, either direction."""
         counts = torch.zeros(stream.nodes, stream.nodes)
         u, v = torch.from_numpy(stream.u[:until]), torch.from_numpy(stream.v[:until])
         one = torch.ones(until)
         counts.index_put_((u, v), one, accumulate=True)
         counts.index_put_((v, u), one, accumulate=True)
-        return cls(mid_ranks(counts))
+        return cls(counts / counts.sum(1, keepdim=True).clamp_min(1))
 
 
-def mid_ranks(scores: Tensor) -> Tensor:
-    """The 0-based rank of every entry in its row (the last dimension), the largest first, ties at their
-    mean.
-    """
-    ordered = (-scores).sort(-1).values.contiguous()
-    first = torch.searchsorted(ordered, -scores)
-    last = torch.searchsorted(ordered, -scores, right=True)
-    return (first + last - 1) / 2
+def without_self(scores: Tensor, source: np.ndarray) -> Tensor:
+    """`scores` (S, B, N) with −∞ for each event's own node: nobody is her own partner."""
+    own = torch.from_numpy(source).view(1, -1, 1).expand(len(scores), -1, 1)
+    return scores.scatter(2, own, float("-inf"))
 
 
 def rank_events(
@@ -90,12 +84,14 @@ def rank_events(
 ) -> Tensor:
     """Ranks of v among u's candidates and of u among v's, for every event: (S, B, 2).
 
-    With `frequencies` a candidate is ranked by the mean of its rank by density and its rank by frequency.
+    With `frequencies` a candidate is ranked by the mean of two distributions over all candidates: the
+    density's, and that of the node's events so far.
     """
     both = []
     for source, target in ((batch.u, batch.v), (batch.v, batch.u)):
         scores = log_density(versions, batch, source, symmetric, rate, survival)
         if frequencies is not None:
-            scores = -(mid_ranks(scores) + frequencies.ranks[torch.from_numpy(source)])
+            of_density = without_self(scores, source).double().softmax(2)
+            scores = (of_density + frequencies.shares[torch.from_numpy(source)]) / 2
         both.append(ranks(scores, target, source))
     return torch.stack(both, dim=2)

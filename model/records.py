@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from model.attention import AttentionRows
-from model.checkpoint import of_prefix, prefixed, read_tensors, write_tensors
+from model.checkpoint import read_tensors, write_tensors
 from model.dynamics import Batch
 from model.gnn import adjacency_of, embeddings
 from model.intensity import symmetric_compatibility
-from model.learning import Log, Run, by_place, carry_on, generators, places_of, snapshot_positions
+from model.learning import Chosen, Log, Run, carry_on, generators, rank_until
 from model.parameters import Parameters, count_parameters
 from model.ranking import Frequencies, log_density
 from model.state import State, initial_state
@@ -27,35 +27,37 @@ PARTNERS = 10
 
 
 def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:
-    """Carry the chosen epoch's state on to the stream's end and write all files of a trained variant,
-    model.json last.
+    """Go on from the chosen epoch to the stream's end and write all files of a trained variant, model.json
+    last.
     """
     stream, settings = run.stream, run.settings
     alive = [row for row, seed in enumerate(settings.seeds) if seed not in run.stopped]
     seeds = tuple(settings.seeds[row] for row in alive)
-    assert run.best_state is not None
-    state = run.best_state.of_seeds(alive)
-    chosen = Parameters(run.parameters.shapes, run.best[alive].clone())
-    write_tensors(
-        chosen.named, {"seeds": list(seeds), "variant": asdict(run.variant)}, folder / "weights.safetensors"
-    )
-    write_state(run, state, seeds, folder / "state.safetensors")
-    attention = [initial_attention(run, seeds), *training_attention(run, state, seeds)]
-    random = generators(seeds, "ranking")
+    assert run.chosen is not None
+    validating, testing = run.chosen.validation.of_seeds(alive), run.chosen.test.of_seeds(alive)
+    weights, state = Parameters(run.parameters.shapes, testing.weights), testing.state
+    header = {"seeds": list(seeds), "variant": asdict(run.variant)}
+    write_tensors(weights.named, header, folder / "weights.safetensors")
+    kept = Chosen(validating, testing, run.chosen.snapshots)
+    write_tensors(kept.tensors(), header, folder / "state.safetensors")
     validation, test = stream.splits
-    ranks = []
+    attention = [
+        initial_attention(run, seeds),
+        *training_attention(run, state, seeds),
+        attention_rows(run, state.attention, test, seeds, "final"),
+    ]
+    write_parquet(
+        embedding_rows(current_embeddings(run, state, weights), seeds), folder / "embeddings.parquet"
+    )
     frequent = [
         Frequencies.of_events(stream, end) if run.variant.frequency else None for end in stream.splits
     ]
     with Progress(f"rank {run.variant.key}", len(stream) - validation, "events", log) as progress:
-        for stop in [at for at in snapshot_positions(stream, settings) if at > validation]:
-            ranks.append(carry_on(run, chosen, state, stop, random, progress, frequent[0]))
-            label, whose = ("final", seeds) if stop == test else (None, seeds[:1])
-            attention.append(attention_rows(run, state.attention, stop, whose, label))
-        z = current_embeddings(run, state, chosen)
-        write_parquet(embedding_rows(z, seeds), folder / "embeddings.parquet")
-        ranks.append(carry_on(run, chosen, state, len(stream), random, progress, frequent[1]))
-        write_parquet(prediction_rows(run, state, chosen, seeds), folder / "predictions.parquet")
+        ranks = [
+            rank_until(run, validating, test, seeds, progress, frequent[0]),
+            carry_on(run, weights, state, len(stream), generators(seeds, "ranking"), progress, frequent[1]),
+        ]
+        write_parquet(prediction_rows(run, state, weights, seeds), folder / "predictions.parquet")
     write_parquet(numbered(attention), folder / "attention.parquet")
     found = ranking_rows(stream, torch.cat(ranks, dim=1).numpy(), seeds)
     write_parquet(found, folder / "rankings.parquet")
@@ -66,7 +68,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
         "seeds": list(seeds),
         "parameters": count_parameters(run.variant, run.d),
         "width": run.d,
-        "chosen_epoch": {str(settings.seeds[row]): run.chosen[row] for row in alive},
+        "chosen_epoch": {str(settings.seeds[row]): run.chosen_epoch[row] for row in alive},
         "stopped": {str(seed): reason for seed, reason in run.stopped.items()},
         "not_ranked": {"associations_of_another_relation": int((stream.idx[validation:] < 0).sum())},
         "training_seconds": round(run.seconds, 3),
@@ -121,12 +123,14 @@ def initial_attention(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:
 
 
 def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[pl.DataFrame]:
-    """S of the first seed as the chosen epoch passed; nothing where that seed stopped."""
+    """S of the first seed as the chosen epoch passed, but for its end; nothing where that seed stopped."""
+    assert run.chosen is not None
     if seeds[0] != run.settings.seeds[0]:
         return []
     return [
         attention_rows(run, replace(state.attention, values=kept.unsqueeze(0)), at, seeds[:1], None)
-        for at, kept in run.best_snapshots.items()
+        for at, kept in run.chosen.snapshots.items()
+        if at < run.stream.splits[1]
     ]
 
 
@@ -238,23 +242,16 @@ def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple
     )
 
 
-def write_state(run: Run, state: State, seeds: tuple[int, ...], path: Path) -> None:
-    """The state before validation of the chosen epoch, and the attention on the way to it."""
-    tensors = {**state.tensors(), **prefixed("snapshots.", by_place(run.best_snapshots))}
-    write_tensors(tensors, {"seeds": list(seeds), "variant": asdict(run.variant)}, path)
-
-
 def read_finished(run: Run, folder: Path, known: dict[str, Any]) -> pl.DataFrame:
     """Fill a new run with the chosen weights and state of a finished one; its curves."""
-    weights, _ = read_tensors(folder / "weights.safetensors")
     kept, _ = read_tensors(folder / "state.safetensors")
-    rows = [run.settings.seeds.index(seed) for seed in known["seeds"]]
-    run.best[rows] = torch.cat([weights[name].flatten(1) for name in run.parameters.shapes], dim=1)
-    # A stopped seed has no state: any other stands in its row, and is left out again.
+    # A stopped seed has nothing there: any other stands in its row, and is left out again.
     stand_in = [known["seeds"].index(seed) if seed in known["seeds"] else 0 for seed in run.settings.seeds]
-    run.best_state = State.from_tensors(kept).of_seeds(stand_in)
-    run.best_snapshots = places_of(of_prefix("snapshots.", kept))
-    run.chosen = [known["chosen_epoch"].get(str(seed)) for seed in run.settings.seeds]
+    chosen = Chosen.from_tensors(kept)
+    run.chosen = replace(
+        chosen, validation=chosen.validation.of_seeds(stand_in), test=chosen.test.of_seeds(stand_in)
+    )
+    run.chosen_epoch = [known["chosen_epoch"].get(str(seed)) for seed in run.settings.seeds]
     run.stopped = {int(seed): reason for seed, reason in known["stopped"].items()}
     run.seconds = known["training_seconds"]
     return pl.read_parquet(folder / "curves.parquet")

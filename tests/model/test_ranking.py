@@ -13,6 +13,7 @@ from model.loss import draw_chance, run_batch
 from model.parameters import initial_parameters
 from model.ranking import Frequencies, log_density, rank_events
 from model.state import initial_state
+from model.stream import Stream
 from model.variants import variant_named
 from tests.model.reference import Reference, rate
 from tests.model.streams import random_stream
@@ -70,19 +71,52 @@ def test_every_candidate_is_scored_by_its_conditional_density(key, monkeypatch):
                         for past in range(max(0, event - 6), event)
                         if stream.seconds[past] > since
                     ]
-                    density = float(rate(p, z[u], z[j], k)) * math.exp(-sum(passed))
+                    everyone_else = stream.nodes - 2
+                    density = float(rate(p, z[u], z[j], k)) * math.exp(-sum(passed) * everyone_else / 6)
                     assert float(expected[j]) == pytest.approx(math.log(density), rel=1e-9)
                 survival.append(float(reference.survival[-1]))
 
 
-def test_frequency_ranks_partners_by_how_often_they_interacted():
-    stream = random_stream(1, nodes=5, events=20)
-    ranks = Frequencies.of_events(stream, 12).ranks.numpy()
-    counts = np.zeros((5, 5))
-    for u, v in zip(stream.u[:12], stream.v[:12], strict=True):
+def counts_before(stream: Stream, until: int) -> np.ndarray:
+    counts = np.zeros((stream.nodes, stream.nodes))
+    for u, v in zip(stream.u[:until], stream.v[:until], strict=True):
         counts[u, v] += 1
         counts[v, u] += 1
-    for node in range(5):
-        above = (counts[node][None] > counts[node][:, None]).sum(1)
-        level = (counts[node][None] == counts[node][:, None]).sum(1) - 1
-        np.testing.assert_allclose(ranks[node], above + level / 2)
+    return counts
+
+
+def test_frequencies_are_each_partners_share_of_a_nodes_events():
+    stream = random_stream(1, nodes=5, events=20)
+    counts = counts_before(stream, 12)
+    shares = Frequencies.of_events(stream, 12).shares.numpy()
+    np.testing.assert_allclose(shares, counts / np.maximum(counts.sum(1, keepdims=True), 1), rtol=1e-6)
+
+
+def test_a_node_without_events_has_no_frequent_partner():
+    stream = random_stream(1, nodes=5, events=20)
+    assert not Frequencies.of_events(stream, 0).shares.any()
+
+
+def test_with_frequencies_candidates_are_ranked_by_the_mean_of_two_distributions():
+    variant = variant_named("ldg_random_sparse-bilinear", ["Follow"])
+    stream = random_stream(2, nodes=7, events=30)
+    parameters = initial_parameters(variant, D, generators((0, 1), "weights"), torch.float64)
+    state = initial_state(stream, variant, D, generators((0, 1), "start"), torch.float64)
+    chance = draw_chance(stream, variant, 0, 30, generators((0, 1), "ranking"), noisy=False)
+    with torch.no_grad():
+        seen = run_batch(stream, variant, parameters.named, state, 30, chance, {}, learn=False)
+    given = (seen.versions, seen.batch, seen.symmetric, seen.rate, state.survival)
+    ranks = rank_events(*given, Frequencies.of_events(stream, 20))
+    counts = counts_before(stream, 20)
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    for column, (source, target) in enumerate(((seen.batch.u, seen.batch.v), (seen.batch.v, seen.batch.u))):
+        scored = log_density(
+            seen.versions, seen.batch, source, seen.symmetric, seen.rate, state.survival
+        ).exp()
+        for seed in range(2):
+            density = scored[seed].numpy().copy()
+            density[np.arange(30), source] = 0
+            density /= density.sum(1, keepdims=True)
+            both = np.round((density + shares[source]) / 2, 9)
+            expected = mid_ranks(both, target, source)
+            np.testing.assert_array_equal(ranks[seed, :, column], expected)
