@@ -12,10 +12,11 @@ from torch import Tensor
 
 from model.attention import AttentionRows
 from model.checkpoint import read_tensors, write_tensors
+from model.chosen import Chosen
 from model.dynamics import Batch
 from model.gnn import adjacency_of, embeddings
 from model.intensity import symmetric_compatibility
-from model.learning import Chosen, Log, Run, carry_on, generators, rank_until
+from model.learning import Log, Run, carry_on, generators, rank_until
 from model.parameters import Parameters, count_parameters
 from model.ranking import Frequencies, log_density
 from model.state import State, initial_state
