@@ -85,7 +85,7 @@ def rank_events(
     """Ranks of v among u's candidates and of u among v's, for every event: (S, B, 2).
 
     With `frequencies` a candidate is ranked by the mean of two distributions over all candidates: the
-    density's, and that of the node's events so far.
+    density's, and that of the node's events before.
     """
     both = []
     for source, target in ((batch.u, batch.v), (batch.v, batch.u)):
