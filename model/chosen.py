@@ -45,6 +45,10 @@ class Chosen:
     test: Learned  # from all events before the test period
     snapshots: dict[int, Tensor]  # position: S of the first seed (N, C, r)
 
+    def of_seeds(self, rows: list[int]) -> Self:
+        """A copy for some of the seeds; snapshots stay those of the first."""
+        return type(self)(self.validation.of_seeds(rows), self.test.of_seeds(rows), self.snapshots)
+
     def take(self, other: Self, row: int) -> None:
         """Take over seed `row` of another epoch."""
         self.validation.take(other.validation, row)

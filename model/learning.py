@@ -280,13 +280,13 @@ def carry_on(
 
 def snapshot_positions(stream: Stream, settings: TrainingSettings) -> list[int]:
     """After how many events attention is kept: evenly up to the test period, at the ends of batches. The
-    initial one is apart.
+    first and the last are apart.
     """
     validation, test = stream.splits
     batch = settings.batch
     ends = [*range(batch, validation, batch), validation, *range(validation + batch, test, batch), test]
-    wanted = np.linspace(0, test, settings.snapshots)[1:]
-    return sorted({ends[place] for place in np.searchsorted(ends, wanted)})
+    wanted = np.linspace(0, test, settings.snapshots)[1:-1]
+    return sorted({ends[place] for place in np.searchsorted(ends, wanted)} - {test})
 
 
 def save(run: Run, path: Path) -> None:

@@ -35,12 +35,11 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     alive = [row for row, seed in enumerate(settings.seeds) if seed not in run.stopped]
     seeds = tuple(settings.seeds[row] for row in alive)
     assert run.chosen is not None
-    validating, testing = run.chosen.validation.of_seeds(alive), run.chosen.test.of_seeds(alive)
-    weights, state = Parameters(run.parameters.shapes, testing.weights), testing.state
+    chosen = run.chosen.of_seeds(alive)
+    weights, state = Parameters(run.parameters.shapes, chosen.test.weights), chosen.test.state
     header = {"seeds": list(seeds), "variant": asdict(run.variant)}
     write_tensors(weights.named, header, folder / "weights.safetensors")
-    kept = Chosen(validating, testing, run.chosen.snapshots)
-    write_tensors(kept.tensors(), header, folder / "state.safetensors")
+    write_tensors(chosen.tensors(), header, folder / "state.safetensors")
     validation, test = stream.splits
     attention = [
         initial_attention(run, seeds),
@@ -55,7 +54,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     ]
     with Progress(f"rank {run.variant.key}", len(stream) - validation, "events", log) as progress:
         ranks = [
-            rank_until(run, validating, test, seeds, progress, frequent[0]),
+            rank_until(run, chosen.validation, test, seeds, progress, frequent[0]),
             carry_on(run, weights, state, len(stream), generators(seeds, "ranking"), progress, frequent[1]),
         ]
         write_parquet(prediction_rows(run, state, weights, seeds), folder / "predictions.parquet")
@@ -124,14 +123,13 @@ def initial_attention(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:
 
 
 def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[pl.DataFrame]:
-    """S of the first seed as the chosen epoch passed, but for its end; nothing where that seed stopped."""
+    """S of the first seed as the chosen epoch passed; nothing where that seed stopped."""
     assert run.chosen is not None
     if seeds[0] != run.settings.seeds[0]:
         return []
     return [
         attention_rows(run, replace(state.attention, values=kept.unsqueeze(0)), at, seeds[:1], None)
         for at, kept in run.chosen.snapshots.items()
-        if at < run.stream.splits[1]
     ]
 
 
@@ -248,10 +246,7 @@ def read_finished(run: Run, folder: Path, known: dict[str, Any]) -> pl.DataFrame
     kept, _ = read_tensors(folder / "state.safetensors")
     # A stopped seed has nothing there: any other stands in its row, and is left out again.
     stand_in = [known["seeds"].index(seed) if seed in known["seeds"] else 0 for seed in run.settings.seeds]
-    chosen = Chosen.from_tensors(kept)
-    run.chosen = replace(
-        chosen, validation=chosen.validation.of_seeds(stand_in), test=chosen.test.of_seeds(stand_in)
-    )
+    run.chosen = Chosen.from_tensors(kept).of_seeds(stand_in)
     run.chosen_epoch = [known["chosen_epoch"].get(str(seed)) for seed in run.settings.seeds]
     run.stopped = {int(seed): reason for seed, reason in known["stopped"].items()}
     run.seconds = known["training_seconds"]
