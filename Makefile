@@ -13,7 +13,7 @@ export LDG_DAGSTER_STORAGE = $(abspath $(LDG_HOME))/dagster
 
 run: LDG_HOME := data/sample
 run: .venv/.ready-run
-	$(BIN)/python -m pipeline.sample $(LDG_HOME)
+	$(BIN)/python -m pipeline.sources.sample $(LDG_HOME)
 	set -a; . ./$(LDG_HOME)/.env; exec $(BIN)/python -m assets
 
 # The paper's tables on the paper's data: make reproduce DATA=<folder with github_2013 and social_evolution>.
@@ -21,9 +21,9 @@ run: .venv/.ready-run
 reproduce: LDG_HOME := data/paper
 reproduce: .venv/.ready-run
 	$(if $(DATA),,$(error DATA names the folder with github_2013 and social_evolution: make reproduce DATA=…))
-	$(BIN)/python -m pipeline.paper "$(DATA)" $(LDG_HOME)
+	$(BIN)/python -m pipeline.sources.paper "$(DATA)" $(LDG_HOME)
 	set -a; . $(abspath $(LDG_HOME))/.env; $(BIN)/python -m assets
-	$(BIN)/python -m pipeline.results_page $(LDG_HOME)
+	$(BIN)/python -m pipeline.show.results_page $(LDG_HOME)
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -6,15 +6,15 @@ from datetime import date
 import polars as pl
 from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec
 
-from pipeline.gharchive.checks import (
+from pipeline.lake import Lake
+from pipeline.sources.gharchive.checks import (
     account_faults,
     event_faults,
     quarantine_faults,
     quarantined_share,
     unbalanced_files,
 )
-from pipeline.gharchive.day import account_path
-from pipeline.lake import Lake
+from pipeline.sources.gharchive.day import account_path
 
 LARGEST_QUARANTINED_SHARE = 0.01
 

@@ -2,12 +2,12 @@
 
 from dagster import Definitions, multiprocess_executor
 
-from assets.dataset import dataset_chain
-from assets.github import gharchive_files, github_events, github_subnetwork
-from assets.results import result_assets
+from assets.lanes.dataset import dataset_chain
+from assets.lanes.github import gharchive_files, github_events, github_subnetwork
+from assets.lanes.results import result_assets
+from assets.lanes.social_evolution import social_evolution_files
 from assets.rules import datasets
 from assets.schedules import JOBS, SCHEDULES, SENSORS
-from assets.social_evolution import social_evolution_files
 from pipeline.settings import Settings
 
 

@@ -2,8 +2,8 @@
 
 from dagster import BackfillPolicy, DailyPartitionsDefinition, StaticPartitionsDefinition
 
-from model.variants import variants_for
-from pipeline.datasets import DatasetSpec
+from pipeline.sources.registry import DatasetSpec
+from pipeline.variants import variants_for
 
 FILE_DAYS = DailyPartitionsDefinition(start_date="2011-02-12")
 

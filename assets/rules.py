@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from model.identity import TrainingSettings
-from model.variants import Variant, variants_for
-from pipeline.datasets import DatasetSpec, build_own, registry
 from pipeline.event_table import EventTable, Split
-from pipeline.gharchive.fetch import FetchSettings
-from pipeline.gharchive.normalize import EventRules
 from pipeline.settings import Settings
-from pipeline.social_evolution.events import SocialEvolutionRules, social_evolution_table
-from pipeline.social_evolution.files import read_social_evolution
-from pipeline.subnetwork import SubnetworkRule, read_subnetwork, subnetwork_table
+from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.subnetwork import SubnetworkRule, read_subnetwork, subnetwork_table
+from pipeline.sources.registry import DatasetSpec, build_own, registry
+from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
+from pipeline.sources.social_evolution.files import read_social_evolution
+from pipeline.variants import Variant, variants_for
 
 
 def fetch_settings(settings: Settings) -> FetchSettings:

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.gharchive.day import read_day
-from pipeline.gharchive.files import HourFile, raw_path
-from pipeline.gharchive.normalize import EventRules
-from pipeline.gharchive.reading import make_reading
 from pipeline.lake import Lake
+from pipeline.sources.gharchive.day import read_day
+from pipeline.sources.gharchive.files import HourFile, raw_path
+from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.reading import make_reading
 
 ROUNDS = 25  # the best of many: other work on the machine disturbs the small hours most
 HOUR_BYTES = 1 << 30

@@ -14,8 +14,8 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from pipeline.lake import Lake
-from pipeline.report import write_report
-from pipeline.warehouse import build_warehouse
+from pipeline.results.warehouse import build_warehouse
+from pipeline.show.report import write_report
 from tests.stored_results import store_results
 
 STEPS = 40

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pipeline.subnetwork import SubnetworkRule, find_subnetwork
+from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork
 
 DAYS = 365
 MEMBERS = 300

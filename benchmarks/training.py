@@ -28,11 +28,11 @@ from model.identity import TrainingSettings
 from model.learning import Run, carry_on, generators, learn_batch, new_run
 from model.loss import draw_chance
 from model.parameters import initial_parameters, width_of
+from model.reference import Reference
 from model.state import initial_state
 from model.stream import Stream, load_stream
-from model.variants import Variant, variant_named
 from pipeline.progress import Progress
-from tests.model.reference import Reference
+from pipeline.variants import Variant, variant_named
 
 GROWTH = (100, 300, 1000, 3000)
 

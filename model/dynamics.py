@@ -32,7 +32,7 @@ from model.functions import sigmoid_, sigmoid_gradient
 from model.intensity import intensity, symmetric_compatibility
 from model.state import State
 from model.stream import ASSOCIATION, Stream
-from model.variants import Variant
+from pipeline.variants import Variant
 
 WAITING_SCALES = (50.0, 7.0, 15.0, 15.0)  # days, hours, minutes, seconds
 TEMPERATURE = 0.5

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from model.functions import elu_
-from model.variants import Variant
+from pipeline.variants import Variant
 
 KEPT = ("hidden1", "edges1")  # what every event of a batch keeps for its gradient
 elu_backward = torch.ops.aten.elu_backward

@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from model.attention import NOBODY, AttentionRows
 from model.functions import sigmoid
-from model.variants import Variant
+from pipeline.variants import Variant
 
 
 def adjacency_of(attention: AttentionRows) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from model.variants import Variant
+from pipeline.variants import Variant
 
 VERSION = 3  # of the mathematics and of the checkpoint's layout: raise it when either changes
 HEADER = "state"  # a checkpoint's JSON part, in the metadata of its safetensors file

@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 from model.checkpoint import check_identity, of_prefix, prefixed, read_tensors, write_tensors
-from model.chosen import Chosen, Learned, by_place, places_of
+from model.choice import Chosen, Learned, by_place, places_of
 from model.identity import TrainingSettings, identity
 from model.loss import draw_chance, run_batch
 from model.parameters import Parameters, initial_parameters, width_of
 from model.ranking import Frequencies, rank_events
 from model.state import State, initial_state
 from model.stream import COMMUNICATION, Stream
-from model.variants import Variant
 from pipeline.progress import Progress
+from pipeline.variants import Variant
 
 RATE_RANGE = (0.1, 1000.0)
 Log = Callable[[str], None]

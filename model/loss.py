@@ -13,7 +13,7 @@ from model.gnn import adjacency_of, embeddings
 from model.intensity import compatibility_of_pairs, intensity, symmetric_compatibility
 from model.state import State
 from model.stream import Stream
-from model.variants import Variant
+from pipeline.variants import Variant
 
 NON_EVENTS = 5  # sampled nodes for u, and as many for v
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from model.variants import Variant
+from pipeline.variants import Variant
 
 WAITING = 4  # days, hours, minutes, seconds
 KINDS = 2

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from model.attention import AttentionRows
 from model.checkpoint import read_tensors, write_tensors
-from model.chosen import Chosen
+from model.choice import Chosen
 from model.dynamics import Batch
 from model.gnn import adjacency_of, embeddings
 from model.intensity import symmetric_compatibility

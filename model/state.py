@@ -9,7 +9,7 @@ from torch import Tensor
 
 from model.attention import AttentionRows, association_attention, random_attention
 from model.stream import Stream
-from model.variants import Variant
+from pipeline.variants import Variant
 
 
 @dataclass

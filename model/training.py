@@ -9,7 +9,7 @@ from model.identity import TrainingSettings, finished, identity
 from model.learning import Log, learn, new_run, resume
 from model.records import curve_rows, read_finished, write_records
 from model.stream import load_stream
-from model.variants import Variant
+from pipeline.variants import Variant
 
 __all__ = ["TrainingSettings", "train"]
 

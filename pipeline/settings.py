@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from dotenv import dotenv_values
 
-from pipeline.gharchive.normalize import OWNER_TYPES
 from pipeline.lake import Lake
+from pipeline.sources.gharchive.normalize import OWNER_TYPES
 
 PREFIX = "LDG_"
 

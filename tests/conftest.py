@@ -23,6 +23,6 @@ def real_data() -> Path:
 def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which everything was materialized on the sample world."""
     home = tmp_path_factory.mktemp("sample")
-    run_module("pipeline.sample", str(home), environment=environment(home))
+    run_module("pipeline.sources.sample", str(home), environment=environment(home))
     (home / "first_run.txt").write_text(run_module("assets", environment=environment(home)))
     return home

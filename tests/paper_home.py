@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from model.agreement import write_attention_auc
-from model.baselines import baselines
-from model.evaluation import write_link_prediction, write_training_curves
-from pipeline import published
 from pipeline.lake import Lake, write_json, write_parquet
-from pipeline.warehouse import build_warehouse, write_dataset_stats
+from pipeline.results import published
+from pipeline.results.agreement import write_attention_auc
+from pipeline.results.baselines import baselines
+from pipeline.results.metrics import write_link_prediction, write_training_curves
+from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from tests.ranked_lake import store_table, store_variant
 
 VARIANTS = (

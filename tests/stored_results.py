@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, Split, build_event_table, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
-from pipeline.warehouse import RESULT_TABLES
+from pipeline.results.warehouse import RESULT_TABLES
 
 START = datetime(2013, 1, 1)
 RELATIONS = ("Follow", "CloseFriend")

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pipeline.figures import draw_figures
 from pipeline.lake import Lake
-from pipeline.report import write_report
-from pipeline.warehouse import build_warehouse
+from pipeline.results.warehouse import build_warehouse
+from pipeline.show.figures import draw_figures
+from pipeline.show.report import write_report
 from tests.stored_results import store_results
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>bold</b>"

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from dagster import DagsterRunStatus, RunsFilter
 
-from assets.headless import UNFINISHED, instance_of
+from assets.headless.steps import UNFINISHED, instance_of
 from pipeline.lake import Lake
-from pipeline.sessions import read_sessions
+from pipeline.runs import read_sessions
 from pipeline.settings import Settings
 from tests.whole_system import at_work, environment, run_module, start_module, wait_for
 
-CHILD = "assets.one_training"
+CHILD = "assets.headless.one_training"
 NAMES = ("ann", "bob", "cat", "dan", "eve")
 
 

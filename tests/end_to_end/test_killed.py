@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 from pipeline.lake import Lake
-from pipeline.sessions import read_sessions
+from pipeline.runs import read_sessions
 from tests.whole_system import at_work, environment, run_module, start_module, wait_for
 
 SMALL = {"LDG_SEEDS": "1", "LDG_EPOCHS": "4", "LDG_VARIANTS": "dyrep", "LDG_TRAININGS": "2"}
-CHILD = "assets.one_training"
+CHILD = "assets.headless.one_training"
 
 
 @pytest.mark.slow
 def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    run_module("pipeline.sample", str(whole), environment=environment(whole))
+    run_module("pipeline.sources.sample", str(whole), environment=environment(whole))
     shutil.copytree(whole, killed)
     env = killed / ".env"
     env.write_text(env.read_text().replace(str(whole), str(killed)))

@@ -12,9 +12,9 @@ from model.gnn import adjacency_of
 from model.learning import generators
 from model.loss import draw_chance, run_batch
 from model.parameters import initial_parameters
+from model.reference import Reference, rate, static_embeddings
 from model.state import initial_state
-from model.variants import Variant, variants_for
-from tests.model.reference import Reference, rate, static_embeddings
+from pipeline.variants import Variant, variants_for
 from tests.model.streams import random_stream
 
 D = 4

@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from model import ranking
-from model.evaluation import mid_ranks
 from model.learning import generators
 from model.loss import draw_chance, run_batch
 from model.parameters import initial_parameters
 from model.ranking import Frequencies, log_density, rank_events
+from model.reference import Reference, rate
 from model.state import initial_state
 from model.stream import Stream
-from model.variants import variant_named
-from tests.model.reference import Reference, rate
+from pipeline.results.metrics import mid_ranks
+from pipeline.variants import variant_named
 from tests.model.streams import random_stream
 
 D = 4

@@ -19,8 +19,8 @@ from model.checkpoint import CheckpointError, read_tensors, write_tensors
 from model.learning import learn_batch, new_run
 from model.stream import load_stream
 from model.training import TrainingSettings, train
-from model.variants import variant_named, variants_for
 from pipeline.event_table import Split, build_event_table, write_event_table
+from pipeline.variants import variant_named, variants_for
 from tests.model.streams import random_stream
 
 RELATIONS = ["Follow", "Friend"]
@@ -179,7 +179,7 @@ import sys, os, signal
 from pathlib import Path
 from model import learning
 from model.training import TrainingSettings, train
-from model.variants import variant_named
+from pipeline.variants import variant_named
 sys.path.insert(0, {root!r})
 after = int(sys.argv[3])
 learn_batch = learning.learn_batch

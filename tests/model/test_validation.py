@@ -12,8 +12,8 @@ import torch
 from model.learning import Run, branch_of, learn, learn_batch, new_run, rank_until
 from model.stream import Stream
 from model.training import TrainingSettings
-from model.variants import variant_named
 from pipeline.progress import Progress
+from pipeline.variants import variant_named
 from tests.model.streams import random_stream
 
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=2, batch=8, d=4, snapshots=4)

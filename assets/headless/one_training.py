@@ -1,0 +1,60 @@
+"""One training, in a process of its own that the headless run starts.
+
+Its standard input is a pipe that its parent never writes to and holds open as long as it lives: when the pipe
+ends, however the parent went, so does this process. It inherits the home's lock, too, so that no other run
+starts before it is gone.
+"""
+
+import argparse
+import os
+import stat
+import sys
+from threading import Thread
+
+from dagster import AssetKey, Definitions
+
+from assets.headless.steps import Step, instance_of, materialize
+from assets.lanes.dataset import dataset_chain
+from assets.rules import datasets
+from pipeline.settings import Settings
+
+
+def main() -> None:
+    """Materialize one partition of a dataset's trained models; print what its checks warn of."""
+    parser = argparse.ArgumentParser(
+        prog="python -m assets.headless.one_training", description="One training of a headless run."
+    )
+    parser.add_argument("dataset")
+    parser.add_argument("variant", help="for instance ldg_learned_sparse-bilinear")
+    arguments = parser.parse_args()
+    if not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
+        parser.error("is started by `python -m assets`, which holds the lock of the home")
+    Thread(target=end_with_parent, daemon=True).start()
+    settings = Settings.load()
+    # Of one chain alone: what the whole system imports would take longer than a small training.
+    (spec,) = (spec for spec in datasets(settings) if spec.name == arguments.dataset)
+    chain = Definitions(assets=dataset_chain(spec), resources={"settings": settings})
+    job = chain.resolve_implicit_global_asset_job_def()
+    step = Step((AssetKey([arguments.dataset, "trained_models"]),), arguments.variant)
+    status = 0
+    try:
+        with instance_of(settings) as instance:
+            for warning in materialize(step, job, instance):
+                print(warning)  # noqa: T201 - the parent shows it
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201 - the parent shows it
+        status = 1
+    # What training leaves behind makes DuckDB's bindings report themselves as leaked at a regular exit.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def end_with_parent() -> None:
+    """Wait for the end of standard input, then end this process on the spot; checkpoints stay."""
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

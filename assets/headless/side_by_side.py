@@ -1,0 +1,135 @@
+"""Trainings side by side: a process each, the longest first, and one that fails stops no other."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from pipeline.variants import Variant
+
+LEARNED = 5  # a training that learns attention takes about as long as five others
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Training:
+    """A variant to be trained on a dataset of so many events; `resumed` if it goes on from a checkpoint."""
+
+    dataset: str
+    variant: Variant
+    events: int
+    resumed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.dataset}/trained_models {self.variant.key}"
+
+    @property
+    def weight(self) -> int:
+        """How long it takes, as far as relations go."""
+        learns = self.variant.attention == "learned" and not self.variant.frequency
+        return self.events * (LEARNED if learns else 1)
+
+    @property
+    def needs(self) -> set[tuple[str, str]]:
+        """Dataset and key of another training whose weights it uses."""
+        return {(self.dataset, self.variant.trained_like().key)} - {self.key}
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Dataset and key of the variant."""
+        return self.dataset, self.variant.key
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A training that ended after so many seconds; `said` are its warnings, or why it failed."""
+
+    training: Training
+    seconds: float
+    failed: bool
+    said: str
+
+
+def run_trainings(
+    trainings: Sequence[Training],
+    at_a_time: int,
+    lock: int,
+    tell: Callable[[Outcome, float | None], None],
+) -> list[Outcome]:
+    """Train all, up to `at_a_time` at once; `tell` hears of each that ends and of the seconds left, if known.
+
+    The file descriptor `lock` is inherited: it stays open until the last training is gone. When this process
+    ends or is interrupted, so do the trainings; their checkpoints stay.
+    """
+    waiting = sorted(trainings, key=lambda training: -training.weight)
+    running: dict[Future[Outcome], tuple[Training, float]] = {}
+    ended: list[Outcome] = []
+    their_end, our_end = os.pipe()
+    with ThreadPoolExecutor(at_a_time) as pool:
+        try:
+            while waiting or running:
+                unfinished = {training.key for training in (*waiting, *(at for at, _ in running.values()))}
+                failed = {one.training.key for one in ended if one.failed}
+                for training in waiting[:]:
+                    if training.needs & failed:
+                        waiting.remove(training)
+                        ended.append(Outcome(training, 0.0, True, "it uses the weights of one that failed"))
+                        tell(ended[-1], None)
+                    elif len(running) < at_a_time and not training.needs & unfinished:
+                        waiting.remove(training)
+                        work = pool.submit(train_apart, training, their_end, lock)
+                        running[work] = training, time.monotonic()
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for work in done:
+                    running.pop(work)
+                    ended.append(work.result())
+                    left = [*waiting, *(training for training, _ in running.values())]
+                    spent = sum(time.monotonic() - since for _, since in running.values())
+                    tell(ended[-1], seconds_left(ended, left, spent, at_a_time))
+        finally:
+            os.close(our_end)
+    os.close(their_end)
+    return ended
+
+
+def train_apart(training: Training, their_end: int, lock: int) -> Outcome:
+    """One training in a process of its own; in a session of its own, too: Ctrl-C is its parent's affair."""
+    started = time.monotonic()
+    done = subprocess.run(  # noqa: S603 - this interpreter, and names of our own
+        [sys.executable, "-m", "assets.headless.one_training", *training.key],
+        stdin=their_end,
+        capture_output=True,
+        text=True,
+        check=False,
+        pass_fds=(lock,),
+        start_new_session=True,
+        env={**os.environ, **ONE_THREAD},
+    )
+    said = done.stdout.strip() if done.returncode == 0 else done.stderr.strip() or ended_by(done.returncode)
+    return Outcome(training, time.monotonic() - started, done.returncode != 0, said)
+
+
+def ended_by(code: int) -> str:
+    """What a process that said nothing died of."""
+    if code >= 0:
+        return f"its process ended with code {code}"
+    perhaps = (
+        "; perhaps memory ran out: a smaller LDG_TRAININGS needs less" if -code == signal.SIGKILL else ""
+    )
+    return f"its process was ended by {signal.Signals(-code).name}{perhaps}"
+
+
+def seconds_left(
+    ended: Sequence[Outcome], left: Sequence[Training], spent: float, at_a_time: int
+) -> float | None:
+    """How long `left` takes, of which `spent` seconds are over; None while no whole training tells."""
+    whole = [one for one in ended if not one.failed and not one.training.resumed]
+    known = sum(one.training.weight for one in whole)
+    if not known:
+        return None
+    work = sum(training.weight for training in left) * sum(one.seconds for one in whole) / known
+    return max(work - spent, 0.0) / max(min(at_a_time, len(left)), 1)

@@ -1,0 +1,114 @@
+"""The chain of one dataset: its event table, the models trained on it, the baselines they must beat."""
+
+from functools import partial
+
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSpec,
+    AssetExecutionContext,
+    AssetKey,
+    AssetsDefinition,
+    BackfillPolicy,
+    MaterializeResult,
+    ResourceParam,
+    asset,
+)
+
+from assets.metadata import shown, shown_training
+from assets.partitions import variant_partitions
+from assets.rules import build_table, training_settings
+from assets.schedules import REFRESHED
+from pipeline.event_table import check_event_table, read_event_table, write_event_table
+from pipeline.lake import write_parquet
+from pipeline.results.baselines import baselines
+from pipeline.settings import Settings
+from pipeline.sources.registry import DatasetSpec
+from pipeline.variants import variant_named
+
+SOURCES = {
+    "github": AssetKey(["github", "subnetwork"]),
+    "social_evolution": AssetKey("social_evolution_files"),
+}
+
+
+def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
+    """The assets of `spec`, a lane of its own in the UI."""
+    table_key = AssetKey([spec.name, "event_table"])
+    table_check = AssetCheckSpec("well_formed", asset=table_key, description="The table keeps its contract.")
+
+    @asset(
+        key=table_key,
+        group_name=spec.name,
+        kinds={"parquet", "polars"},
+        deps=[SOURCES[spec.source]] if spec.source in SOURCES else [],
+        description=f"{spec.title}: nodes, events in order of time, splits and association graphs. "
+        f"{spec.description}",
+        check_specs=[table_check],
+        automation_condition=REFRESHED,
+    )
+    def event_table(settings: ResourceParam[Settings]) -> MaterializeResult:
+        folder = settings.lake.dataset(spec.name)
+        write_event_table(build_table(spec, settings), folder)
+        table = read_event_table(folder)
+        violations = check_event_table(table)
+        return MaterializeResult(
+            metadata=shown(
+                table.events, **table.metadata["stats"], fingerprint=table.metadata["fingerprint"]
+            ),
+            check_results=[
+                AssetCheckResult(
+                    passed=not violations, check_name="well_formed", metadata={"violations": violations}
+                )
+            ],
+        )
+
+    @asset(
+        key=[spec.name, "trained_models"],
+        group_name=spec.name,
+        kinds={"pytorch"},
+        deps=[table_key],
+        partitions_def=variant_partitions(spec),
+        backfill_policy=BackfillPolicy.multi_run(max_partitions_per_run=1),
+        pool="training",
+        description=f"DyRep and LDG trained on {spec.title}, all seeds of a variant at once, with everything "
+        "measured on the way: losses, attention over time, embeddings, the ranking of every test event. "
+        "A killed run goes on from its last checkpoint; a finished one is reused while its data stay.",
+        automation_condition=REFRESHED,
+    )
+    def trained_models(
+        context: AssetExecutionContext, settings: ResourceParam[Settings]
+    ) -> MaterializeResult:
+        from model.checkpoint import CheckpointError
+        from model.training import train
+
+        folder = settings.lake.model(spec.name, context.partition_key)
+        training = partial(
+            train,
+            settings.lake.dataset(spec.name),
+            variant_named(context.partition_key, spec.relations),
+            training_settings(settings),
+            folder,
+            log=context.log.info,
+        )
+        try:
+            trained = training()
+        except CheckpointError as refused:
+            context.log.warning(f"{refused} Training starts over.")
+            trained = training(start_over=True)
+        return MaterializeResult(metadata=shown_training(folder, trained))
+
+    @asset(
+        key=[spec.name, "no_learn_baselines"],
+        group_name=spec.name,
+        kinds={"polars"},
+        deps=[table_key],
+        description=f"What predictors that learn nothing reach on {spec.title}: random, frequency, recency, "
+        "associates. A model that loses to them is not yet useful.",
+        automation_condition=REFRESHED,
+    )
+    def no_learn_baselines(settings: ResourceParam[Settings]) -> MaterializeResult:
+        table = baselines(read_event_table(settings.lake.dataset(spec.name)))
+        write_parquet(table, settings.lake.dataset(spec.name) / "baselines.parquet")
+        return MaterializeResult(metadata=shown(table))
+
+    return [event_table, trained_models, no_learn_baselines]

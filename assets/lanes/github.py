@@ -1,0 +1,102 @@
+"""The GitHub lane's sources: archive hours, normalized events, the dense subnetwork."""
+
+from datetime import date
+
+import polars as pl
+from dagster import AssetExecutionContext, MaterializeResult, MetadataValue, ResourceParam, asset
+
+from assets.checks import ARCHIVE_CHECKS, judge_days
+from assets.metadata import shown
+from assets.partitions import FILE_DAYS, MONTHLY_RUNS
+from assets.rules import event_rules, fetch_settings, subnetwork_rule
+from assets.schedules import REFRESHED
+from pipeline.settings import Settings
+from pipeline.sources.gharchive.day import read_day
+from pipeline.sources.gharchive.fetch import fetch_day
+from pipeline.sources.gharchive.reading import EVENT_SCHEMA
+from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
+
+
+@asset(
+    group_name="gharchive",
+    kinds={"http", "json"},
+    partitions_def=FILE_DAYS,
+    backfill_policy=MONTHLY_RUNS,
+    pool="gharchive",
+)
+def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
+    """The 24 hour files of an archive day, fetched, verified and kept with what is known of each.
+
+    Hours already here and unchanged are not fetched again; failed hours are tried anew each time.
+    """
+    fetching = fetch_settings(settings)
+    for key in context.partition_keys:
+        hours = fetch_day(date.fromisoformat(key), settings.lake, fetching, log=context.log.info)
+        statuses = [hour.status for hour in hours]
+        files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
+        context.add_asset_metadata(
+            shown(
+                pl.DataFrame(files),
+                **{f"hours_{status}": statuses.count(status) for status in sorted(set(statuses))},
+                bytes=sum(hour.bytes or 0 for hour in hours),
+                complete="failed" not in statuses,
+            ),
+            partition_key=key,
+        )
+    return MaterializeResult()
+
+
+@asset(
+    group_name="gharchive",
+    kinds={"parquet", "polars"},
+    deps=[gharchive_files],
+    partitions_def=FILE_DAYS,
+    backfill_policy=MONTHLY_RUNS,
+    check_specs=ARCHIVE_CHECKS,
+)
+def github_events(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
+    """Events of an archive day in one shape: who did what to whom, when (UTC).
+
+    Every event of every file is kept, ignored by rule, a duplicate, or quarantined with the reason.
+    """
+    rules = event_rules(settings)
+    days = [date.fromisoformat(key) for key in context.partition_keys]
+    for day in days:
+        account = read_day(day, settings.lake, rules, keep_raw=settings.keep_raw, log=context.log.info)
+        parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
+        head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(pl.read_parquet, parts[:1])])
+        told = shown(
+            head,
+            **{f"hours_{status}": count for status, count in account.hours.items()},
+            events=account.events,
+            ignored=account.ignored,
+            duplicates=account.duplicates,
+            quarantined=account.quarantined,
+            events_per_second=account.rate,
+            complete=account.complete,
+            notes=MetadataValue.md("\n".join(f"- {note}" for note in account.notes)),
+        )
+        context.add_asset_metadata({**told, "dagster/row_count": account.kept}, partition_key=day.isoformat())
+    return MaterializeResult(check_results=judge_days(settings.lake, days))
+
+
+@asset(
+    key=["github", "subnetwork"],
+    group_name="github",
+    kinds={"duckdb", "parquet"},
+    deps=[github_events],
+    automation_condition=REFRESHED,
+)
+def github_subnetwork(settings: ResourceParam[Settings]) -> MaterializeResult:
+    """The accounts that interact enough to learn from, and how many accounts each rule removed."""
+    subnetwork = find_subnetwork(settings.lake.github_events, subnetwork_rule(settings))
+    write_subnetwork(subnetwork, settings.lake.github_subnetwork)
+    return MaterializeResult(
+        metadata=shown(
+            subnetwork.accounts,
+            accounts_seen=subnetwork.seen,
+            days=subnetwork.days,
+            missing_days=subnetwork.missing_days,
+            **{f"removed_{rule}": count for rule, count in subnetwork.removed.items()},
+        )
+    )

@@ -1,0 +1,128 @@
+"""Result tables of all datasets, the figures, the warehouse and the report."""
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import duckdb
+import polars as pl
+from dagster import AssetKey, AssetsDefinition, MaterializeResult, MetadataValue, ResourceParam, asset
+
+from assets.metadata import shown
+from assets.schedules import REFRESHED
+from pipeline.lake import Lake
+from pipeline.results.agreement import write_attention_auc
+from pipeline.results.metrics import write_link_prediction, write_training_curves
+from pipeline.results.trained import finished_variants
+from pipeline.results.warehouse import build_warehouse, write_dataset_stats
+from pipeline.settings import Settings
+from pipeline.show.figures import draw_figures
+from pipeline.show.report import write_report
+from pipeline.sources.registry import DatasetSpec
+
+# Each result table: the step of every chain it is made from, the function that writes it, what it tells.
+TABLES: dict[str, tuple[str, Callable[[Lake], Any], str]] = {
+    "dataset_stats": (
+        "event_table",
+        write_dataset_stats,
+        "The paper's Table 2: nodes, associations and events of every dataset.",
+    ),
+    "link_prediction": (
+        "trained_models",
+        write_link_prediction,
+        "How well every trained model ranks the true partner (the paper's Table 3): MAR, HITS@10 and MRR, "
+        "also by time slot, by type of event, and for pairs never seen before.",
+    ),
+    "attention_auc": (
+        "trained_models",
+        write_attention_auc,
+        "How near the learned graph is to each known one (the paper's Table 4), beside plain frequency.",
+    ),
+    "training_curves": (
+        "trained_models",
+        write_training_curves,
+        "Every step of training: the three terms of the loss, and MAR at the end of each epoch.",
+    ),
+}
+RESULTS = (*TABLES, "figures", "warehouse", "report")
+
+
+def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
+    """The `results` group over all datasets."""
+
+    def of_each(step: str) -> list[AssetKey]:
+        return [AssetKey([spec.name, step]) for spec in specs]
+
+    @asset(
+        group_name="results",
+        kinds={"altair"},
+        deps=[*of_each("trained_models"), *of_each("no_learn_baselines"), *TABLES],
+        automation_condition=REFRESHED,
+    )
+    def figures(settings: ResourceParam[Settings]) -> MaterializeResult:
+        """The paper's figures for every dataset with a trained model, as SVG for papers and PNG for here."""
+        lake = settings.lake
+        drawn = {
+            f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, figure.png.read_bytes()))
+            for dataset in (spec.name for spec in specs)
+            if finished_variants(lake, dataset)
+            for figure in draw_figures(lake, dataset)
+        }
+        return MaterializeResult(metadata={"figures": len(drawn), **drawn})
+
+    @asset(
+        group_name="results",
+        kinds={"duckdb"},
+        deps=[*TABLES, *of_each("no_learn_baselines"), "github_events"],
+        automation_condition=REFRESHED,
+    )
+    def warehouse(settings: ResourceParam[Settings]) -> MaterializeResult:
+        """Every table in one DuckDB file, replaced as a whole: readers never see half of it."""
+        path = build_warehouse(settings.lake)
+        with duckdb.connect(str(path), read_only=True) as connection:
+            names = [
+                name
+                for (name,) in connection.sql(
+                    "select table_name from information_schema.tables order by 1"
+                ).fetchall()
+            ]
+            counts = [connection.table(name).count("*").fetchall()[0][0] for name in names]
+        return MaterializeResult(
+            metadata=shown(pl.DataFrame({"table": names, "rows": counts}), path=MetadataValue.path(path))
+        )
+
+    @asset(group_name="results", kinds={"html"}, deps=[warehouse, figures], automation_condition=REFRESHED)
+    def report(settings: ResourceParam[Settings]) -> MaterializeResult:
+        """One self-contained page: what was run, the tables, the figures, and the latent graph to explore."""
+        path = write_report(settings.lake)
+        return MaterializeResult(metadata={"path": MetadataValue.path(path), "bytes": path.stat().st_size})
+
+    tables = [
+        result_table(name, of_each(step), write, tells) for name, (step, write, tells) in TABLES.items()
+    ]
+    return [*tables, figures, warehouse, report]
+
+
+def result_table(
+    name: str, deps: Sequence[AssetKey], write: Callable[[Lake], Any], tells: str
+) -> AssetsDefinition:
+    """The asset of one result table: `results/<name>.parquet`."""
+
+    @asset(
+        name=name,
+        description=tells,
+        group_name="results",
+        kinds={"parquet"},
+        deps=deps,
+        automation_condition=REFRESHED,
+    )
+    def table(settings: ResourceParam[Settings]) -> MaterializeResult:
+        write(settings.lake)
+        return MaterializeResult(metadata=shown(pl.read_parquet(settings.lake.results / f"{name}.parquet")))
+
+    return table
+
+
+def inline(title: str, png: bytes) -> str:
+    """A picture as Markdown that needs no file."""
+    return f"![{title}](data:image/png;base64,{base64.b64encode(png).decode()})"

@@ -1,0 +1,1 @@
+"""What is measured: metrics, baselines, agreement with known graphs, and the warehouse. No torch."""

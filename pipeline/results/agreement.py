@@ -1,0 +1,210 @@
+"""How much the learned graph agrees with known ones: AUC and average precision over ordered pairs of nodes.
+
+Nobody tells a model which of its edge types means what. The paper shows one of them; here the edge type whose
+attention at the end of training has the highest AUC with the dataset's first own relation (CloseFriend,
+Follow) at that time is `picked`, per seed, and is then held against every other graph. That choice looks at
+the answer, so the rows of all edge types are kept, and one of their sum (`edge_type` null), which chooses
+nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from pipeline.event_table import EventTable, dataset_names, read_event_table
+from pipeline.lake import Lake, write_parquet
+from pipeline.results.baselines import pair_counts
+from pipeline.results.metrics import MODEL_SCHEMA, TrainedVariant, stacked, trained_variants
+
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    **MODEL_SCHEMA,
+    "edge_type": pl.Int32,
+    "relation": pl.String,
+    "snapshot": pl.String,
+    "auc": pl.Float64,
+    "average_precision": pl.Float64,
+    "attention": pl.String,
+    "picked": pl.Boolean,
+    "pairs": pl.Int64,
+    "fingerprint": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Scores of all ordered pairs of different nodes, grouped by value from the highest down.
+
+    `pairs` (P,) are those with a score, as u·N + v, sorted, then one that stands for all others, which score
+    zero; `group` (P,) is the group of each, `sizes` (G,) how many pairs each group has.
+    """
+
+    pairs: np.ndarray
+    group: np.ndarray
+    sizes: np.ndarray
+
+    def agreement(self, graph: np.ndarray) -> tuple[float, float]:
+        """AUC and average precision with a graph given as distinct pairs u·N + v, u ≠ v.
+
+        Ties count as in scikit-learn: half in the AUC, together in the average precision.
+        """
+        at = np.searchsorted(self.pairs, graph)
+        groups = np.where(self.pairs[at] == graph, self.group[at], self.group[-1])
+        positive = np.bincount(groups, minlength=len(self.sizes))  # (G,)
+        negative = self.sizes - positive
+        above = np.cumsum(positive)  # positives at or above each group
+        auc = (negative * (above - positive / 2)).sum() / (len(graph) * negative.sum())
+        # The group of score zero may be empty, and first.
+        precision = above / np.maximum(np.cumsum(self.sizes), 1)
+        return float(auc), float((positive * precision).sum() / len(graph))
+
+
+def ranking(pairs: np.ndarray, scores: np.ndarray, nodes: int) -> Ranking:
+    """Group distinct pairs (u·N + v, u ≠ v) by their scores; pairs that are not given score zero."""
+    order = np.argsort(pairs)
+    scores = np.append(scores[order], 0.0)  # (P,)
+    _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
+    sizes[group[-1]] += nodes * (nodes - 1) - len(scores)
+    return Ranking(np.append(pairs[order], nodes * nodes), group, sizes)
+
+
+def known_graphs(lake: Lake, dataset: str, table: EventTable) -> dict[tuple[str, str], np.ndarray]:
+    """Every graph to compare with, off-diagonal, as pairs u·N + v, by relation and snapshot.
+
+    Next to the association graphs of the dataset there may be a `planted` one, known from outside.
+    """
+    n = table.nodes.height
+    graphs = {
+        (str(relation), str(snapshot)): edges
+        for (relation, snapshot), edges in table.associations.group_by("relation", "snapshot")
+    }
+    if lake.known_graph(dataset).exists():
+        ids = table.nodes.select("name", "node")
+        planted = pl.read_parquet(lake.known_graph(dataset), columns=["source", "target"])
+        graphs["planted", "final"] = planted.join(
+            ids.rename({"name": "source", "node": "u"}), on="source"
+        ).join(ids.rename({"name": "target", "node": "v"}), on="target")
+    pairs = {name: pair_keys(edges.filter(pl.col("u") != pl.col("v")), n) for name, edges in graphs.items()}
+    # A graph without edges, or with all of them, separates nothing: it has no AUC.
+    return {
+        name: np.unique(edges)
+        for name, edges in sorted(pairs.items())
+        if 0 < len(np.unique(edges)) < n * (n - 1)
+    }
+
+
+def pair_keys(edges: pl.DataFrame, nodes: int) -> np.ndarray:
+    """Ordered pairs as u·N + v."""
+    return edges["u"].to_numpy().astype(np.int64) * nodes + edges["v"].to_numpy()
+
+
+def attention_rankings(attention: pl.LazyFrame, nodes: int) -> Iterator[tuple[int, str, int | None, Ranking]]:
+    """Seed, label and edge type of each graph in a variant's first and last attention, and its ranking.
+
+    The edge type None is the sum over all.
+    """
+    ends = attention.filter(pl.col("label").is_in(["initial", "final"]), pl.col("u") != pl.col("v")).collect()
+    for (seed, label), rows in ends.group_by("seed", "label", maintain_order=True):
+        assert isinstance(seed, int)
+        total = rows.group_by("u", "v").agg(pl.col("weight").cast(pl.Float64).sum())
+        yield seed, str(label), None, ranking(pair_keys(total, nodes), total["weight"].to_numpy(), nodes)
+        for (edge_type,), of_type in rows.group_by("edge_type", maintain_order=True):
+            assert isinstance(edge_type, int)
+            keys = pair_keys(of_type, nodes)
+            yield seed, str(label), edge_type, ranking(keys, of_type["weight"].to_numpy(), nodes)
+
+
+def variant_agreement(
+    trained: TrainedVariant, table: EventTable, graphs: dict[tuple[str, str], np.ndarray]
+) -> pl.DataFrame:
+    """Rows of the table `attention_auc` for one trained variant; none if it has no attention (GCN, GAT)."""
+    attention, nodes = pl.scan_parquet(trained.path("attention")), table.nodes.height
+    rows = [
+        (seed, edge_type, relation, snapshot, *ranks.agreement(graph), label, len(graph))
+        for seed, label, edge_type, ranks in attention_rankings(attention, nodes)
+        for (relation, snapshot), graph in graphs.items()
+    ]
+    frame = pl.DataFrame(
+        rows,
+        schema={
+            "seed": pl.Int64,
+            **{column: SCHEMA[column] for column in ("edge_type", "relation", "snapshot", "auc")},
+            **{column: SCHEMA[column] for column in ("average_precision", "attention", "pairs")},
+        },
+        orient="row",
+    )
+    return trained.label(with_pick(frame, table.metadata["own_relations"][0]), SCHEMA)
+
+
+def with_pick(rows: pl.DataFrame, relation: str) -> pl.DataFrame:
+    """`rows` with `picked`: the edge type of a seed that is shown when one stands for the model."""
+    best = (
+        rows.filter(
+            pl.col("relation") == relation,
+            pl.col("snapshot") == "final",
+            pl.col("attention") == "final",
+            pl.col("edge_type").is_not_null(),
+        )
+        .sort("auc", "edge_type", descending=[True, False])
+        .unique("seed", keep="first", maintain_order=True)
+        .select("seed", best="edge_type")
+    )
+    picked = (pl.col("edge_type") == pl.col("best")).fill_null(value=False)
+    return rows.join(best, on="seed", how="left", maintain_order="left").with_columns(picked=picked)
+
+
+def frequency_agreement(
+    table: EventTable, dataset: str, graphs: dict[tuple[str, str], np.ndarray]
+) -> pl.DataFrame:
+    """The same for counts of a pair's training events instead of attention: what learning must beat.
+
+    Variant `frequency` counts events of both kinds, as the models see them; `communication_frequency` leaves
+    out the association events, which are themselves the edges that the final graph gained.
+    """
+    n = table.nodes.height
+    training = table.events.filter(pl.col("split") != "test")
+    counted = {
+        "frequency": training,
+        "communication_frequency": training.filter(pl.col("kind") == "communication"),
+    }
+    rows = []
+    for variant, events in counted.items():
+        counts = pair_counts(events, n)
+        u, v = np.nonzero(counts)
+        ranks = ranking(u.astype(np.int64) * n + v, counts[u, v].astype(np.float64), n)
+        rows += [
+            {
+                "dataset": dataset,
+                "variant": variant,
+                "relation": relation,
+                "snapshot": snapshot,
+                "auc": auc,
+                "average_precision": precision,
+                "attention": "final",
+                "picked": True,
+                "pairs": len(graph),
+                "fingerprint": table.metadata["fingerprint"],
+            }
+            for (relation, snapshot), graph in graphs.items()
+            for auc, precision in [ranks.agreement(graph)]
+        ]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def attention_auc(lake: Lake) -> pl.DataFrame:
+    """The table `attention_auc` of all trained variants, with the no-learn frequencies beside them."""
+    parts = []
+    for dataset in dataset_names(lake):
+        table = read_event_table(lake.dataset(dataset))
+        graphs = known_graphs(lake, dataset, table)
+        parts.append(frequency_agreement(table, dataset, graphs))
+        parts += [variant_agreement(trained, table, graphs) for trained in trained_variants(lake, dataset)]
+    return stacked(parts, SCHEMA)
+
+
+def write_attention_auc(lake: Lake) -> dict[str, int]:
+    """Write `results/attention_auc.parquet` and return its row count by its name."""
+    rows = attention_auc(lake)
+    write_parquet(rows, lake.results / "attention_auc.parquet")
+    return {"attention_auc": rows.height}

@@ -1,0 +1,184 @@
+"""Predictors that learn nothing: who-interacts-next from counts and memories, ranked by the models' own rule.
+
+Every predictor is causal: an event is ranked from what happened before it in the table's order. A *frozen*
+one stops looking at the end of training (the validation period included); an *online* one goes on observing
+test events of both kinds, as the models do. Pairs have no direction here: an event counts for both its nodes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from pipeline.event_table import EventTable
+from pipeline.results.metrics import METRICS_SCHEMA, metrics, mid_ranks, with_history
+
+# Scores ranked at once: bounds the memory of a batch whatever the number of nodes.
+BATCH_CELLS = 4_000_000
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "dataset": pl.String,
+    "baseline": pl.String,
+    "relation": pl.String,
+    **METRICS_SCHEMA,
+    "never_seen_events": pl.Int64,
+    "never_seen_mar": pl.Float64,
+    "never_seen_hits_at_10": pl.Float64,
+    "fingerprint": pl.String,
+}
+
+Updates = Sequence[tuple[int, int, int]]  # (idx of the first event that knows of it, u, v), in order
+Apply = Callable[[int, int, int], None]  # the same three
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Scores of every node as the next partner of every node, and how they change during the test period.
+
+    `scores` is (N, N), or (1, N) when every node sees the same scores; `apply` enters one of the `updates`
+    into it in place, just before the first event that may know of it is ranked.
+    """
+
+    name: str
+    scores: np.ndarray
+    relation: str | None = None
+    updates: Updates = ()
+    apply: Apply | None = None
+
+
+def predictors(table: EventTable) -> Iterator[Predictor]:
+    """Every no-learn predictor of a dataset, one at a time: each holds an N × N matrix."""
+    n = table.nodes.height
+    training = table.events.filter(pl.col("split") != "test")
+    test = table.events.filter(pl.col("split") == "test")
+    happening: Updates = list(
+        zip((test["idx"] + 1).to_list(), test["u"].to_list(), test["v"].to_list(), strict=True)
+    )
+
+    yield Predictor("random", np.zeros((1, n), np.int32))
+    counts = pair_counts(training, n)
+    yield Predictor("frequency", counts)
+    for relation in table.metadata["relations"]:
+        yield from associate_predictors(table, relation, counts)
+    yield online("online_frequency", counts.copy(), happening, lambda scores, _, u, v: add(scores, u, v))
+    seen = (counts > 0).astype(np.int32)
+    yield online("pairs_seen", seen, happening, lambda scores, _, u, v: put(scores, u, v, 1))
+    last = np.zeros((n, n), np.int32)
+    for u, v in (("u", "v"), ("v", "u")):
+        np.maximum.at(last, (training[u].to_numpy(), training[v].to_numpy()), training["idx"].to_numpy() + 1)
+    yield online("online_recency", last, happening, lambda scores, known, u, v: put(scores, u, v, known))
+    activity = counts.sum(axis=0, keepdims=True, dtype=np.int32)  # (1, N)
+    yield online("popularity", activity, happening, lambda scores, _, u, v: np.add.at(scores[0], [u, v], 1))
+
+
+def online(
+    name: str, scores: np.ndarray, updates: Updates, change: Callable[[np.ndarray, int, int, int], None]
+) -> Predictor:
+    """A predictor that goes on observing."""
+    return Predictor(name, scores, updates=updates, apply=lambda known, u, v: change(scores, known, u, v))
+
+
+def associate_predictors(table: EventTable, relation: str, counts: np.ndarray) -> Iterator[Predictor]:
+    """Random among associates, and training frequency within associates, for one relation.
+
+    Associates are those of the graph at the end of training, in either direction, and those who form a tie
+    during the test period, from the first later event on. A tie that dissolves leaves no event, so it stays.
+    """
+    n = table.nodes.height
+    graph = table.associations.filter(
+        pl.col("relation") == relation, pl.col("snapshot") == "final", pl.col("u") != pl.col("v")
+    )
+    ties = new_ties(table, relation)
+    associates = np.zeros((n, n), np.int32)
+    put(associates, graph["u"].to_numpy(), graph["v"].to_numpy(), 1)
+    # An associate without a common event comes before everyone who is no associate.
+    frequency = associates * (counts + 1)
+    yield Predictor("associates", associates, relation, ties, lambda _, u, v: put(associates, u, v, 1))
+    yield Predictor(
+        "frequency_within_associates",
+        frequency,
+        relation,
+        ties,
+        lambda _, u, v: put(frequency, u, v, counts[u, v] + 1),
+    )
+
+
+def new_ties(table: EventTable, relation: str) -> Updates:
+    """Associations of a relation that form in the test period, each with the first event later than it."""
+    start = pl.lit(table.metadata["split"]["test_start"]).str.to_datetime(time_unit="us")
+    formed = table.association_events.filter(pl.col("relation") == relation, pl.col("created_at") >= start)
+    known = table.events["created_at"].search_sorted(formed["created_at"], side="right")
+    return list(zip(known.to_list(), formed["u"].to_list(), formed["v"].to_list(), strict=True))
+
+
+def pair_counts(events: pl.DataFrame, n: int) -> np.ndarray:
+    """How many events join each pair, in either direction: (N, N), symmetric."""
+    counts = np.zeros((n, n), np.int32)
+    add(counts, events["u"].to_numpy(), events["v"].to_numpy())
+    return counts
+
+
+def add(scores: np.ndarray, u: np.ndarray | int, v: np.ndarray | int) -> None:
+    """One more for each event of a pair, in both directions."""
+    flat, n = scores.reshape(-1), len(scores)
+    np.add.at(flat, u * n + v, 1)
+    np.add.at(flat, v * n + u, 1)
+
+
+def put(scores: np.ndarray, u: np.ndarray | int, v: np.ndarray | int, value: int) -> None:
+    """Set the score of each pair, in both directions."""
+    scores[u, v] = value
+    scores[v, u] = value
+
+
+def ranks(predictor: Predictor, events: pl.DataFrame, n: int) -> pl.DataFrame:
+    """`idx`, `rank_v` and `rank_u` of `events` in order; updates enter as they become known."""
+    scores = np.broadcast_to(predictor.scores, (n, n))
+    batch = max(1, BATCH_CELLS // n)
+    updates, entered = predictor.updates, 0
+    parts = []
+    for rows in events.select("idx", "u", "v").iter_slices(batch):
+        idx, u, v = (rows[column].to_numpy() for column in ("idx", "u", "v"))  # (B,)
+        of_u, of_v = np.empty((2, len(idx), n), scores.dtype)  # (B, N)
+        for row, (event, source, target) in enumerate(zip(idx.tolist(), u.tolist(), v.tolist(), strict=True)):
+            while entered < len(updates) and updates[entered][0] <= event:
+                assert predictor.apply is not None
+                predictor.apply(*updates[entered])
+                entered += 1
+            of_u[row], of_v[row] = scores[source], scores[target]
+        parts.append(
+            rows.select("idx").with_columns(
+                rank_v=pl.Series(mid_ranks(of_u, v, u)), rank_u=pl.Series(mid_ranks(of_v, u, v))
+            )
+        )
+    return pl.concat(parts)
+
+
+def baselines(table: EventTable) -> pl.DataFrame:
+    """The table `baselines` of one dataset: every predictor on the test communications.
+
+    It is kept beside the event table, as `baselines.parquet`.
+    """
+    events = table.events.filter(pl.col("split") == "test", pl.col("kind") == "communication")
+    if events.is_empty():
+        raise ValueError(f"dataset {table.name!r} has no test communication to rank; move its test_start")
+    history = with_history(table.events).select("idx", "pair")
+    return pl.concat(
+        scored(ranks(predictor, events, table.nodes.height).join(history, on="idx"))
+        .with_columns(
+            dataset=pl.lit(table.name),
+            baseline=pl.lit(predictor.name),
+            relation=pl.lit(predictor.relation, pl.String),
+            fingerprint=pl.lit(table.metadata["fingerprint"]),
+        )
+        .select(pl.col(column).cast(dtype) for column, dtype in SCHEMA.items())
+        for predictor in predictors(table)
+    )
+
+
+def scored(ranked: pl.DataFrame) -> pl.DataFrame:
+    """Metrics of ranked events in one row, and again of those whose pair was never seen."""
+    strangers = ranked.filter(pl.col("pair") == "never seen").select(metrics())
+    return pl.concat(
+        [ranked.select(metrics()), strangers.select(pl.all().name.prefix("never_seen_"))], how="horizontal"
+    )

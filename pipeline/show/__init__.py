@@ -1,0 +1,1 @@
+"""What a person looks at: terminal tables, figures, the report and the page of results."""

@@ -1,0 +1,64 @@
+"""The paper's figures, drawn for any dataset from stored results only."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.event_table import read_event_table
+from pipeline.lake import Lake, write_json
+from pipeline.results.trained import current_variants, finished_variants, showcase_variant
+from pipeline.show.figures.adjacency import adjacency
+from pipeline.show.figures.bars import baseline_bars
+from pipeline.show.figures.curves import training_curves
+from pipeline.show.figures.embeddings import embeddings
+from pipeline.show.figures.style import save
+from pipeline.show.figures.subgraphs import subgraphs
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """Where a figure is, its title, and its description in words for those who cannot see it."""
+
+    name: str
+    title: str
+    description: str
+    svg: Path
+    png: Path
+
+
+def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
+    """Draw every figure of a dataset as SVG and PNG under `figures/<dataset>/`, listed in its `figures.json`.
+
+    Needs the event table and at least one finished variant; the bars appear once predictions or baselines
+    are measured. Variants trained on an earlier event table are left out, and figures of an earlier drawing
+    that no longer apply are removed.
+    """
+    table = read_event_table(lake.dataset(dataset))
+    if not finished_variants(lake, dataset):
+        raise FileNotFoundError(
+            f"no finished variant of {dataset!r} under {lake.home / 'models' / dataset}: train one first"
+        )
+    attentive = current_variants(lake, table, "attention")
+    embedded = current_variants(lake, table, "embeddings")
+    trained = current_variants(lake, table, "curves")
+    folder = lake.home / "figures" / dataset
+    drawn = []
+    figures = [
+        training_curves(lake, dataset, trained) if trained else None,
+        adjacency(lake, table, showcase_variant(attentive)) if attentive else None,
+        subgraphs(lake, table, showcase_variant(attentive)) if attentive else None,
+        embeddings(lake, table, embedded) if embedded else None,
+        baseline_bars(lake, table),
+    ]
+    for figure in figures:
+        if figure is not None:
+            svg, png = save(figure, folder)
+            drawn.append(DrawnFigure(figure.name, figure.title, figure.description, svg, png))
+    keep = {path for figure in drawn for path in (figure.svg, figure.png)}
+    for path in [*folder.glob("*.svg"), *folder.glob("*.png")]:
+        if path not in keep:
+            path.unlink()
+    write_json(
+        [{"name": one.name, "title": one.title, "description": one.description} for one in drawn],
+        folder / "figures.json",
+    )
+    return drawn

@@ -1,0 +1,132 @@
+"""Training curves: the three loss terms by step and MAR by epoch, one row a variant."""
+
+import altair as alt
+import polars as pl
+
+from pipeline.lake import Lake
+from pipeline.results.trained import split_variant, variant_name
+from pipeline.show.figures.style import BLUE, INK, INTERACTION_COLOURS, Figure, marks
+
+LOSSES = {"loss_events": "Loss: events", "loss_nonevents": "Loss: non-events", "loss_kl": "Loss: KL"}
+MARS = {"mar": "validation", "test_mar": "test"}
+POINTS_A_CURVE = 100
+WIDTH, HEIGHT = 165, 84
+
+
+def training_curves(lake: Lake, dataset: str, variants: list[str]) -> Figure:
+    """Mean over seeds as a line, lowest to highest seed as a band."""
+    # + Freq changes how a model ranks, not how it learns: its curves are those of the model it is made of.
+    variants = [
+        variant for variant in variants if not split_variant(variant)[0].endswith("_freq")
+    ] or variants
+    losses, mars = [], []
+    for variant in variants:
+        curves = pl.read_parquet(lake.model(dataset, variant) / "curves.parquet")
+        name, interaction = split_variant(variant)
+        who = {"model": variant_name(name), "interaction": interaction or "model"}
+        losses.append(loss_points(curves).with_columns(**{key: pl.lit(value) for key, value in who.items()}))
+        mars.append(mar_points(curves).with_columns(**{key: pl.lit(value) for key, value in who.items()}))
+    loss, mar = pl.concat(losses), pl.concat(mars)
+    models = sorted({variant_name(split_variant(variant)[0]) for variant in variants})
+    interactions = sorted(loss["interaction"].unique())
+    rows = [model_row(model, loss, mar, interactions, last=model == models[-1]) for model in models]
+    best = mar.filter(pl.col("split") == "validation").sort("mean").row(0, named=True) if mar.height else None
+    lowest = (
+        f" The lowest validation MAR is {best['mean']:.1f}, {best['model']} {best['interaction']}."
+        if best
+        else ""
+    )
+    return Figure(
+        "training_curves",
+        "Training curves",
+        "Loss of events, loss of non-events and KL term by training step, and MAR by epoch, for "
+        f"{len(variants)} trained variants: mean over seeds, with a band from the lowest to the highest "
+        f"seed.{lowest}",
+        alt.vconcat(*rows, spacing=16),
+    )
+
+
+def loss_points(curves: pl.DataFrame) -> pl.DataFrame:
+    """Each loss term in at most a hundred stretches of steps: mean and range over seeds."""
+    steps = int(curves["step"].max() or 0) + 1  # ty: ignore[invalid-argument-type] - steps are integers
+    width = max(1, -(-steps // POINTS_A_CURVE))
+    per_seed = (
+        curves.unpivot(list(LOSSES), index=["seed", "step"], variable_name="term")
+        .with_columns(step=pl.col("step") // width * width)
+        .group_by("seed", "step", "term")
+        .agg(pl.col("value").mean())
+    )
+    return over_seeds(per_seed, "step", "term")
+
+
+def mar_points(curves: pl.DataFrame) -> pl.DataFrame:
+    """Validation and test MAR after each epoch: mean and range over seeds."""
+    per_seed = (
+        curves.unpivot(list(MARS), index=["seed", "epoch"], variable_name="split")
+        .drop_nulls("value")
+        .with_columns(pl.col("split").replace(MARS))
+    )
+    return over_seeds(per_seed, "epoch", "split")
+
+
+def over_seeds(values: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """Mean, lowest and highest value over seeds."""
+    return (
+        values.group_by(*by)
+        .agg(mean=pl.col("value").mean(), low=pl.col("value").min(), high=pl.col("value").max())
+        .sort(*by)
+    )
+
+
+def model_row(
+    model: str, loss: pl.DataFrame, mar: pl.DataFrame, interactions: list[str], last: bool
+) -> alt.HConcatChart:
+    """The panels of one model: a loss term each, then MAR."""
+    colour = alt.Color(
+        "interaction:N",
+        title="Interaction",
+        scale=alt.Scale(
+            domain=interactions, range=[INTERACTION_COLOURS.get(name, BLUE) for name in interactions]
+        ),
+        legend=alt.Legend(orient="bottom", direction="horizontal"),
+    )
+    panels: list[alt.LayerChart] = []
+    for term, title in LOSSES.items():
+        rows = loss.filter((pl.col("model") == model) & (pl.col("term") == term)).drop_nulls("mean")
+        panels.append(panel(rows, "step:Q", "Step" if last else None, title, colour, last))
+    rows = mar.filter(pl.col("model") == model)
+    dash = alt.StrokeDash(
+        "split:N",
+        title="MAR on",
+        scale=alt.Scale(domain=list(MARS.values()), range=[[1, 0], [4, 3]]),
+        legend=alt.Legend(orient="bottom", direction="horizontal", symbolStrokeColor=INK, symbolSize=500),
+    )
+    panels.append(
+        panel(rows, "epoch:O", "Epoch" if last else None, "MAR (lower is better)", colour, last, dash)
+    )
+    return alt.hconcat(*panels, spacing=22, title=model)
+
+
+def panel(
+    rows: pl.DataFrame,
+    x: str,
+    x_title: str | None,
+    title: str,
+    colour: alt.Color,
+    last: bool,
+    dash: alt.StrokeDash | None = None,
+) -> alt.LayerChart:
+    """One quantity by step or epoch."""
+    axis = alt.X(x, title=x_title, axis=alt.Axis(grid=False, labels=last, labelAngle=0, tickCount=4))
+    shared = [axis, colour] if dash is None else [axis, colour, dash, alt.Detail("split:N")]
+    zoom = alt.Scale(zero=False)
+    value = alt.Y("mean:Q", title=title, scale=zoom, axis=alt.Axis(tickCount=4, titlePadding=6, minExtent=34))
+    band = marks(rows, alt.MarkDef("area", opacity=0.16, strokeOpacity=0)).encode(
+        *shared, alt.Y("low:Q", title=title, scale=zoom), alt.Y2("high:Q")
+    )
+    line = marks(rows, alt.MarkDef("line", strokeWidth=1.8)).encode(*shared, value)
+    # A run of one epoch has no line, only points.
+    points = marks(rows, alt.MarkDef("circle", size=26, opacity=1)).encode(axis, colour, value)
+    return alt.LayerChart(
+        layer=[band, line] if dash is None else [band, line, points], width=WIDTH, height=HEIGHT
+    )

@@ -1,0 +1,78 @@
+"""t-SNE of node embeddings after training, with the three most frequent pairs marked."""
+
+import altair as alt
+import numpy as np
+import polars as pl
+from threadpoolctl import threadpool_limits
+
+from pipeline.event_table import EventTable
+from pipeline.lake import Lake
+from pipeline.results.trained import pair_counts, showcase_variant, split_variant, variant_label
+from pipeline.show.figures.style import GREEN, INK, RED, SKY, Figure, marks
+
+COLOURS = (RED, GREEN, SKY)
+SHAPES = ("circle", "square", "triangle-up")
+SIDE = 240
+
+
+def embeddings(lake: Lake, table: EventTable, variants: list[str]) -> Figure:
+    """One panel a variant: as in the paper DyRep, random and learned LDG, each with both interactions."""
+    shown = chosen_variants(variants)
+    pairs = pair_counts(table).head(len(COLOURS))
+    names = table.nodes["name"]
+    labels = [f"{names[u]} – {names[v]} ({n:,})" for u, v, n in pairs.iter_rows()]
+    panels = []
+    for variant in shown:
+        frame = pl.read_parquet(lake.model(table.name, variant) / "embeddings.parquet")
+        frame = frame.filter(pl.col("seed") == pl.col("seed").min()).sort("node")
+        place = tsne(np.array(frame["z"].to_list(), dtype=np.float32))
+        panels.append(panel(place, pairs, labels, variant_label(variant)))
+    return Figure(
+        "embeddings",
+        "Node embeddings after training (t-SNE)",
+        f"t-SNE of the embeddings of {table.nodes.height:,} nodes for {len(shown)} variants. Marked are the "
+        f"{len(labels)} pairs that communicate most: {'; '.join(labels)}.",
+        alt.concat(*panels, columns=min(3, len(panels)), spacing=18),
+    )
+
+
+def chosen_variants(variants: list[str]) -> list[str]:
+    """What is trained of DyRep, LDG on a random sparse graph and LDG on the learned one."""
+    wanted = ("dyrep", "ldg_random_sparse", "ldg_learned_sparse")
+    shown = [variant for name in wanted for variant in variants if split_variant(variant)[0] == name]
+    return shown or [showcase_variant(variants)]
+
+
+def tsne(z: np.ndarray) -> np.ndarray:
+    """Two coordinates a node; the same for the same embeddings."""
+    # Loading scikit-learn takes seconds, which only a drawing should cost.
+    from sklearn.manifold import TSNE
+
+    perplexity = min(30.0, (len(z) - 1) / 3)
+    # Threads of so small a problem wait for one another longer than they work.
+    with threadpool_limits(1):
+        return TSNE(2, perplexity=perplexity, init="pca", random_state=0, max_iter=500).fit_transform(z)
+
+
+def panel(place: np.ndarray, pairs: pl.DataFrame, labels: list[str], title: str) -> alt.LayerChart:
+    """The nodes of one variant; marked pairs differ in colour and in shape."""
+    points = pl.DataFrame({"x": place[:, 0], "y": place[:, 1]})
+    marked = pl.DataFrame(
+        [
+            {"x": float(place[node, 0]), "y": float(place[node, 1]), "pair": label}
+            for (u, v, _), label in zip(pairs.iter_rows(), labels, strict=True)
+            for node in (u, v)
+        ],
+        schema={"x": pl.Float64, "y": pl.Float64, "pair": pl.String},
+    )
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, padding=12))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(zero=False, padding=12))
+    legend = alt.Legend(title="Most frequent pairs", orient="bottom", direction="vertical", labelLimit=420)
+    colour = alt.Color("pair:N", legend=legend, scale=alt.Scale(domain=labels, range=COLOURS[: len(labels)]))
+    shape = alt.Shape("pair:N", legend=legend, scale=alt.Scale(domain=labels, range=SHAPES[: len(labels)]))
+    cloud = marks(points, alt.MarkDef("circle", size=26, color="#8895a7", opacity=0.45)).encode(x, y)
+    lines = marks(marked, alt.MarkDef("line", strokeWidth=1, opacity=0.7)).encode(x, y, colour)
+    dots = marks(
+        marked, alt.MarkDef("point", size=80, filled=True, opacity=1, stroke=INK, strokeWidth=0.8)
+    ).encode(x, y, colour, shape)
+    return alt.LayerChart(layer=[cloud, lines, dots], width=SIDE, height=SIDE, title=title)

@@ -1,0 +1,239 @@
+"""The paper's claims as comparisons of our own runs, each decided by its evidence."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from pipeline.show.results_page.evidence import Difference, against, paired, verdict
+from pipeline.show.results_page.markdown import NONE, folded, table
+from pipeline.show.results_page.measured import INTERACTIONS, Measured
+
+Rows = Iterable[Difference | None]
+PRIORS = ("uniform", "sparse")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence that may be true, in which unit its differences are, and the rows it is about."""
+
+    says: str
+    unit: str
+    rows: Callable[[Measured], Rows]
+
+    def measured(self, data: Measured) -> list[Difference]:
+        """The rows that this dataset has results for."""
+        return [row for row in self.rows(data) if row is not None]
+
+
+def section(found: list[Measured]) -> str:
+    """All verdicts at a glance, then every claim with its evidence."""
+    glance = table(
+        ["Claim", *(data.title for data in found)],
+        [[claim.says, *(short(claim.measured(data)) for data in found)] for claim in CLAIMS],
+        left=1 + len(found),
+    )
+    return "\n".join([glance, *(claim_text(claim, found) for claim in CLAIMS)])
+
+
+def short(rows: list[Difference]) -> str:
+    """A verdict with the rows in which it is true of the mean."""
+    return f"{verdict(rows)} ({sum(row.mean > 0 for row in rows)} of {len(rows)})" if rows else NONE
+
+
+def claim_text(claim: Claim, found: list[Measured]) -> str:
+    """A claim, two lines a dataset, and every difference behind them."""
+    parts = [f"### {claim.says}\n"]
+    for data in found:
+        rows = claim.measured(data)
+        if rows:
+            parts.append(summary(data.title, claim.unit, rows))
+            parts.append(folded(f"{data.title}: every row", differences(claim.unit, rows)))
+    return "\n".join(parts) if len(parts) > 1 else f"{parts[0]}\nNot measured.\n"
+
+
+def summary(title: str, unit: str, rows: list[Difference]) -> str:
+    """The verdict, with how many rows say what and by how much."""
+    mean_for, decided = sum(row.mean > 0 for row in rows), sum(row.speaks_for for row in rows)
+    means = [row.mean for row in rows]
+    span = " to ".join(dict.fromkeys(f"{mean:+.1f}" for mean in (min(means), max(means))))
+    return (
+        f"**{title}: {verdict(rows)}.** True of the mean in {mean_for} of {len(rows)} rows; decided for it "
+        f"in {decided}, against it in {len(against(rows))}.\\\n"
+        f"The difference in its favour is {span} {unit}.\n"
+    )
+
+
+def differences(unit: str, rows: list[Difference]) -> str:
+    """Mean difference and 95 % interval of each row."""
+    return table(
+        ["Row", f"Difference ({unit})", "95 % interval", "Seeds"],
+        [
+            [
+                row.label,
+                f"{row.mean:+.2f}",
+                NONE if row.interval is None else "{:+.2f} … {:+.2f}".format(*row.interval),
+                str(len(row.values)),
+            ]
+            for row in rows
+        ],
+    )
+
+
+def bilinear_over_concat(data: Measured) -> Rows:
+    """Each row of Table 3, bilinear against concat, by MAR."""
+    for row in data.printed_rows():
+        name = row["variant"]
+        yield paired(row["model"], data.score(name, "bilinear"), data.score(name, "concat"))
+
+
+def bilinear_over_concat_by_hits(data: Measured) -> Rows:
+    """The same by HITS@10, in %."""
+    for row in data.printed_rows():
+        bilinear, concat = (
+            {seed: 100 * value for seed, value in data.score(row["variant"], how, "hits_at_10").items()}
+            for how in ("bilinear", "concat")
+        )
+        yield paired(row["model"], bilinear, concat, lower=False)
+
+
+def bilinear_over_wide(data: Measured) -> Rows:
+    """Bilinear DyRep against concat DyRep of as many parameters."""
+    yield paired("DyRep, wider", data.score("dyrep", "bilinear"), data.score("dyrep_wide", "concat"))
+
+
+def learned_over_random(data: Measured) -> Rows:
+    """A learned graph against a random one, same prior and interaction."""
+    for prior, how in product(PRIORS, INTERACTIONS):
+        learned, fixed = (data.score(f"ldg_{graph}_{prior}", how) for graph in ("learned", "random"))
+        yield paired(f"{prior}, {how}", learned, fixed)
+
+
+def sparse_over_uniform(data: Measured) -> Rows:
+    """A learned graph under the sparse prior against one under the uniform prior, by MAR."""
+    for how in INTERACTIONS:
+        sparse, uniform = (data.score(f"ldg_learned_{prior}", how) for prior in ("sparse", "uniform"))
+        yield paired(how, sparse, uniform)
+
+
+def sparse_graph_nearer(data: Measured) -> Rows:
+    """The same by AUC with the dataset's own relation, initial and final."""
+    for snapshot, how in product(("initial", "final"), INTERACTIONS):
+        sparse, uniform = (
+            data.agreement(f"ldg_learned_{prior}", how, data.own_relation, snapshot)
+            for prior in ("sparse", "uniform")
+        )
+        yield paired(f"{data.own_relation}, {snapshot}, {how}", sparse, uniform, lower=False)
+
+
+def own_relation_nearest(data: Measured, *, summed: bool) -> Rows:
+    """The own relation's AUC against that of every other relation, final graphs."""
+    for other, prior, how in product(data.relations, PRIORS, INTERACTIONS):
+        if other != data.own_relation:
+            own, its = (
+                data.agreement(f"ldg_learned_{prior}", how, relation, "final", summed=summed)
+                for relation in (data.own_relation, other)
+            )
+            yield paired(f"over {other}, {prior}, {how}", own, its, lower=False)
+
+
+def own_relation_best(data: Measured) -> Rows:
+    """DyRep on the own relation against DyRep on any other, and on a random graph."""
+    for name, how in product(dyreps(data), INTERACTIONS):
+        if name != "dyrep":
+            yield paired(f"over {data.model(name)}, {how}", data.score("dyrep", how), data.score(name, how))
+
+
+def learned_over_known(data: Measured) -> Rows:
+    """LDG on a learned sparse graph against DyRep on every known association graph."""
+    for name, how in product(dyreps(data), INTERACTIONS):
+        if name != "dyrep_random":
+            learned = data.score("ldg_learned_sparse", how)
+            yield paired(f"over {data.model(name)}, {how}", learned, data.score(name, how))
+
+
+def random_over_own(data: Measured) -> Rows:
+    """LDG on a random graph against DyRep on the own relation."""
+    for prior, how in product(PRIORS, INTERACTIONS):
+        yield paired(f"{prior}, {how}", data.score(f"ldg_random_{prior}", how), data.score("dyrep", how))
+
+
+def frequency_helps(data: Measured) -> Rows:
+    """LDG averaged with training frequency against LDG alone."""
+    for how in INTERACTIONS:
+        alone = data.score("ldg_learned_sparse", how)
+        yield paired(how, data.score("ldg_learned_sparse_freq", how), alone)
+
+
+def over_frequency(data: Measured) -> Rows:
+    """Every row of Table 3 against training frequency, which learns nothing."""
+    counted = data.baseline("frequency")
+    for row, how in product(data.printed_rows(), INTERACTIONS):
+        ours = data.score(row["variant"], how)
+        if counted is not None:
+            yield paired(f"{row['model']}, {how}", ours, dict.fromkeys(ours, counted))
+
+
+def over_baseline_when_never_seen(data: Measured, baseline: str) -> Rows:
+    """Every row of Table 3 against a predictor that learns nothing, on pairs that had no event before."""
+    theirs = data.baseline(baseline, "never_seen_mar")
+    for row, how in product(data.printed_rows(), INTERACTIONS):
+        ours = data.pair_score(row["variant"], how, "never seen")
+        if theirs is not None:
+            yield paired(f"{row['model']}, {how}", ours, dict.fromkeys(ours, theirs))
+
+
+def dyreps(data: Measured) -> list[str]:
+    """DyRep on every association graph it was trained with, the own relation's first."""
+    return [
+        row["variant"]
+        for row in data.table_3
+        if row["variant"].startswith("dyrep") and row["variant"] != "dyrep_wide"
+    ]
+
+
+RANKS, POINTS = "ranks of MAR", "points of AUC (%)"
+CLAIMS = (
+    Claim("Bilinear beats concat in every row of Table 3", RANKS, bilinear_over_concat),
+    Claim(
+        "Bilinear beats concat in every row of Table 3 by HITS@10 too",
+        "points of HITS@10 (%)",
+        bilinear_over_concat_by_hits,
+    ),
+    Claim("Bilinear DyRep beats concat DyRep of as many parameters (Fig. 4)", RANKS, bilinear_over_wide),
+    Claim("A learned graph beats a random one", RANKS, learned_over_random),
+    Claim("The sparse prior ranks better than the uniform one", RANKS, sparse_over_uniform),
+    Claim(
+        "The sparse prior's graph is nearer to the known one than the uniform prior's",
+        POINTS,
+        sparse_graph_nearer,
+    ),
+    Claim(
+        "The learned graph is nearest to CloseFriend (one edge type, picked by CloseFriend)",
+        POINTS,
+        lambda data: own_relation_nearest(data, summed=False),
+    ),
+    Claim(
+        "The learned graph is nearest to CloseFriend (all edge types summed: nothing is picked)",
+        POINTS,
+        lambda data: own_relation_nearest(data, summed=True),
+    ),
+    Claim("The own relation is DyRep's best association graph (Fig. 6)", RANKS, own_relation_best),
+    Claim(
+        "LDG on the learned sparse graph beats DyRep on every known association graph",
+        RANKS,
+        learned_over_known,
+    ),
+    Claim("LDG on a random graph beats DyRep on the own relation", RANKS, random_over_own),
+    Claim("Averaging with training frequency (+ Freq) helps LDG", RANKS, frequency_helps),
+    Claim("The models beat training frequency, which learns nothing", RANKS, over_frequency),
+    Claim(
+        "On pairs never seen before the models beat a random guess",
+        RANKS,
+        lambda data: over_baseline_when_never_seen(data, "random"),
+    ),
+    Claim(
+        "On pairs never seen before the models beat popularity, which learns nothing",
+        RANKS,
+        lambda data: over_baseline_when_never_seen(data, "popularity"),
+    ),
+)

@@ -1,0 +1,92 @@
+"""What per-seed differences prove: a 95 % t interval each, and a verdict over all rows of a claim.
+
+A claim says that something holds in every row. It holds when each row's interval lies on its side of zero: as
+all must, no correction for their number is needed. It does not hold when some row is proven to be on the
+other side, by Holm's correction over the rows, as one is enough. Otherwise it is undecided.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from pipeline.show.results_page.measured import BySeed
+
+Verdict = Literal["holds", "does not hold", "undecided", "not measured"]
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row of a claim: differences by seed, signed such that above zero speaks for the claim."""
+
+    label: str
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean difference."""
+        return float(np.mean(self.values))
+
+    @cached_property
+    def error(self) -> float | None:
+        """Standard error of the mean; none with a single seed."""
+        if len(self.values) < 2:
+            return None
+        return float(np.std(self.values, ddof=1) / np.sqrt(len(self.values)))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the mean."""
+        if self.error is None:
+            return None
+        half = self.error * float(stats.t.ppf(1 - LEVEL / 2, len(self.values) - 1))
+        return self.mean - half, self.mean + half
+
+    @property
+    def p(self) -> float:
+        """Two-sided probability of such a mean if there were no difference."""
+        if self.error is None or self.mean == 0:
+            return 1.0
+        if self.error == 0:
+            return 0.0
+        return float(2 * stats.t.sf(abs(self.mean) / self.error, len(self.values) - 1))
+
+    @property
+    def speaks_for(self) -> bool:
+        """Whether the interval lies above zero."""
+        return self.interval is not None and self.interval[0] > 0
+
+
+def paired(label: str, better: BySeed, worse: BySeed, *, lower: bool = True) -> Difference | None:
+    """How much `better` is better than `worse`, seed by seed; `lower` values are the better ones, or higher.
+
+    None when no seed has both.
+    """
+    seeds = sorted(better.keys() & worse.keys())
+    sign = 1 if lower else -1
+    values = tuple(sign * (worse[seed] - better[seed]) for seed in seeds)
+    return Difference(label, values) if values else None
+
+
+def against(rows: Sequence[Difference]) -> list[Difference]:
+    """The rows proven to speak against the claim, by Holm's step-down over all rows."""
+    found = []
+    for tested, row in enumerate(sorted(rows, key=lambda row: row.p)):
+        if row.p > LEVEL / (len(rows) - tested):
+            break
+        if row.mean < 0:
+            found.append(row)
+    return found
+
+
+def verdict(rows: Sequence[Difference]) -> Verdict:
+    """What the rows of a claim say together."""
+    if not rows:
+        return "not measured"
+    if all(row.speaks_for for row in rows):
+        return "holds"
+    return "does not hold" if against(rows) else "undecided"

@@ -1,0 +1,50 @@
+"""The page's figures: drawn from stored results, kept as SVG beside the page, without anyone's name."""
+
+from pathlib import Path
+
+from pipeline.event_table import read_event_table
+from pipeline.lake import Lake, write_text
+from pipeline.results.trained import current_variants, showcase_variant
+from pipeline.show.figures.adjacency import adjacency
+from pipeline.show.figures.curves import training_curves
+from pipeline.show.figures.style import Figure, drawn
+from pipeline.show.results_page.agreement_lines import agreement_lines
+from pipeline.show.results_page.measured import Measured
+from pipeline.show.results_page.rank_dots import association_dots, table_3_dots
+
+# Fig. 4: DyRep, bilinear DyRep, DyRep as wide; and bilinear LDG on the learned sparse graph.
+CURVES = ("dyrep-concat", "dyrep-bilinear", "dyrep_wide-concat", "ldg_learned_sparse-bilinear")
+
+
+def draw(lake: Lake, data: Measured) -> dict[str, Figure]:
+    """Every figure that this dataset's results allow, by what it shows."""
+    table = read_event_table(lake.dataset(data.name))
+    curved = [variant for variant in current_variants(lake, table, "curves") if variant in CURVES]
+    attentive = [name for name in current_variants(lake, table, "attention") if "ldg_learned" in name]
+    shown = showcase_variant(attentive) if attentive else None
+    figures = {
+        "ranks": table_3_dots(data),
+        "curves": training_curves(lake, data.name, curved) if curved else None,
+        "associations": association_dots(data),
+        "adjacency": adjacency(lake, table, shown) if shown else None,
+        "agreement": agreement_lines(lake, table, data, shown) if shown else None,
+    }
+    return {shows: figure for shows, figure in figures.items() if figure is not None}
+
+
+def store(figures: dict[str, Figure], data: Measured, folder: Path) -> dict[str, str]:
+    """Write figures to `<folder>/<dataset>_<what it shows>.svg`; the Markdown that shows each."""
+    shown = {}
+    for shows, figure in figures.items():
+        path = folder / f"{data.name}_{shows}.svg"
+        write_text(drawn(figure), path)
+        alternative = figure.description.replace("[", "(").replace("]", ")")
+        shown[shows] = f"![{alternative}]({folder.name}/{path.name})\n*{figure.title}*\n"
+    return shown
+
+
+def remove_others(folder: Path, kept: set[str]) -> None:
+    """Take away figures of an earlier page that no longer apply."""
+    for path in folder.glob("*.svg"):
+        if path.name not in kept:
+            path.unlink()

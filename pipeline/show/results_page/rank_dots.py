@@ -1,0 +1,104 @@
+"""MAR by model as dots with their spread over seeds, beside what the paper prints or what learns nothing."""
+
+import altair as alt
+import polars as pl
+
+from pipeline.show.figures.style import BLUE, INK, ORANGE, QUIET, Figure, marks
+from pipeline.show.results_page.beyond_tables import associates_alone
+from pipeline.show.results_page.claims import dyreps
+from pipeline.show.results_page.measured import INTERACTIONS, Measured, Row
+
+OURS, PUBLISHED, NO_LEARN = "ours", "published", "no learning"
+# Colour, shape, and how many pixels below the line's middle, so that none hides another.
+SERIES = {OURS: (BLUE, "circle", 0), PUBLISHED: (ORANGE, "diamond", 7), NO_LEARN: (QUIET, "square", 7)}
+BASELINES = {"random": "random", "frequency": "frequency in training", "online_recency": "recency"}
+
+Point = tuple[str, str, str, float, float, float]  # model, interaction, series, mean, low, high
+SCHEMA = {"model": pl.String, "interaction": pl.String, "series": pl.String} | dict.fromkeys(
+    ("mean", "low", "high"), pl.Float64
+)
+
+
+def table_3_dots(data: Measured) -> Figure | None:
+    """Every row of Table 3, ours and published, then the best-known predictors that learn nothing."""
+    points = [
+        point
+        for row in data.printed_rows()
+        for series, cell in ((OURS, "{}"), (PUBLISHED, "{}_published"))
+        for point in cells(row, series, cell)
+    ]
+    for baseline, label in BASELINES.items():
+        points += constant(label, data.baseline(baseline))
+    return dots(f"{data.title}: MAR by model", points)
+
+
+def association_dots(data: Measured) -> Figure | None:
+    """Fig. 6: DyRep by the association graph it stands on, with that graph's associates alone beside it."""
+    names = dyreps(data)
+    points = []
+    for row in data.table_3:
+        if row["variant"] in names:
+            points += cells(row, OURS, "{}")
+            points += constant(row["model"], associates_alone(data, row["model"]))
+    return dots(f"{data.title}: MAR of DyRep by association graph, and of its associates alone", points)
+
+
+def cells(row: Row, series: str, cell: str) -> list[Point]:
+    """Both interactions of a row of Table 3: mean, and one std to either side where there is one."""
+    found = []
+    for how in INTERACTIONS:
+        name = cell.format(f"mar_{how}")
+        mean, std = row[f"{name}_mean"], row[f"{name}_std"] or 0.0
+        if mean is not None:
+            found.append((row["model"], how, series, mean, mean - std, mean + std))
+    return found
+
+
+def constant(label: str, value: float | None) -> list[Point]:
+    """What learns nothing is the same beside both interactions."""
+    return [] if value is None else [(label, how, NO_LEARN, value, value, value) for how in INTERACTIONS]
+
+
+def dots(title: str, points: list[Point]) -> Figure | None:
+    """Concat and bilinear side by side on one scale; None without a point."""
+    if not points:
+        return None
+    frame = pl.DataFrame(points, schema=SCHEMA, orient="row")
+    order = frame["model"].unique(maintain_order=True).to_list()
+    series = [one for one in SERIES if one in set(frame["series"])]
+    top = 1.05 * max(point[-1] for point in points)
+    panels = [
+        panel(frame.filter(pl.col("interaction") == how), how, order, series, top) for how in INTERACTIONS
+    ]
+    return Figure(
+        "dots",
+        title,
+        f"{title}: mean and one standard deviation over seeds, {', '.join(series)}; concat on the left, "
+        "bilinear on the right; lower is better.",
+        alt.hconcat(*panels, spacing=24, title=title),
+    )
+
+
+def panel(rows: pl.DataFrame, how: str, order: list[str], series: list[str], top: float) -> alt.LayerChart:
+    """One interaction: a line a model, dots with whiskers."""
+    axis = alt.Axis(labels=how == INTERACTIONS[0], ticks=False, domain=False, labelLimit=260, labelColor=INK)
+    y = alt.Y("model:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis)
+    scale = alt.Scale(domain=[0, top], nice=False)
+    colours, shapes, offsets = zip(*(SERIES[one] for one in series), strict=True)
+    legend = alt.Legend(orient="bottom", direction="horizontal", labelLimit=260)
+    colour = alt.Color(
+        "series:N", title=None, scale=alt.Scale(domain=series, range=list(colours)), legend=legend
+    )
+    shape = alt.Shape(
+        "series:N", title=None, scale=alt.Scale(domain=series, range=list(shapes)), legend=legend
+    )
+    layers: list[alt.Chart] = []
+    for one, offset in zip(series, offsets, strict=True):
+        part = rows.filter(pl.col("series") == one)
+        whisker = marks(part, alt.MarkDef("rule", strokeWidth=1.4, yOffset=offset))
+        layers.append(whisker.encode(y, alt.X("low:Q", scale=scale), alt.X2("high:Q"), colour))
+        dot = marks(part, alt.MarkDef("point", filled=True, size=60, opacity=1, yOffset=offset))
+        layers.append(
+            dot.encode(y, alt.X("mean:Q", title="MAR (lower is better)", scale=scale), colour, shape)
+        )
+    return alt.LayerChart(layer=layers, width=290, height=alt.Step(30), title=how)

@@ -1,0 +1,75 @@
+"""What must hold of a day's tables: judgements on frames, for anyone who asks."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from pipeline.sources.gharchive.day import ACCOUNT_SCHEMA
+from pipeline.sources.gharchive.reading import EVENT_SCHEMA, QUARANTINE_SCHEMA
+
+KINDS = frozenset({"association", "communication"})
+
+
+def unbalanced_files(account: pl.DataFrame) -> list[str]:
+    """Files whose events are not all kept, ignored, duplicates or quarantined; empty when the sum holds."""
+    parts = pl.sum_horizontal("kept", "ignored", "duplicates", "quarantined")
+    return account.filter(pl.col("events") != parts)["file"].to_list()
+
+
+def files_unlike_tables(account: pl.DataFrame, events: pl.DataFrame, quarantine: pl.DataFrame) -> list[str]:
+    """Files whose rows in the tables are not as many as the account says; empty when all agree."""
+    differing = []
+    for table, column in ((events, "kept"), (quarantine, "quarantined")):
+        written = table.group_by("file").len()
+        joined = (
+            account.select("file", column).join(written, on="file", how="full", coalesce=True).fill_null(0)
+        )
+        differing += joined.filter(pl.col(column) != pl.col("len"))["file"].to_list()
+    return sorted(set(differing))
+
+
+def quarantined_share(account: pl.DataFrame) -> float:
+    """The share of a day's events that are quarantined; 0.0 of none."""
+    events = int(account["events"].sum())
+    return int(account["quarantined"].sum()) / events if events else 0.0
+
+
+def schema_faults(frame: pl.DataFrame, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> list[str]:
+    """How a table's columns differ from what was promised; empty when they do not."""
+    faults = [f"{name} is missing" for name in schema if name not in frame.columns]
+    faults += [f"{name} is not promised" for name in frame.columns if name not in schema]
+    faults += [
+        f"{name} is {frame.schema[name]}, not {dtype}"
+        for name, dtype in schema.items()
+        if name in frame.columns and frame.schema[name] != dtype
+    ]
+    return faults
+
+
+def event_faults(events: pl.DataFrame) -> list[str]:
+    """What is wrong with a table of normalized events: its columns, its kinds, gaps or self-interactions."""
+    faults = schema_faults(events, EVENT_SCHEMA)
+    if faults:
+        return faults
+    for name in ("event_id", "type", "kind", "actor", "counterpart", "created_at", "file"):
+        if gaps := events[name].null_count():
+            faults.append(f"{name} is null in {gaps:,} rows")
+    if strange := sorted(set(events["kind"].unique().drop_nulls()) - KINDS):
+        faults.append(f"kind has {strange}")
+    lower = pl.col("actor").str.to_lowercase() == pl.col("counterpart").str.to_lowercase()
+    if selves := events.filter(lower).height:
+        faults.append(f"{selves:,} rows are self-interactions")
+    return faults
+
+
+def quarantine_faults(quarantine: pl.DataFrame) -> list[str]:
+    """What is wrong with a quarantine table's columns."""
+    return schema_faults(quarantine, QUARANTINE_SCHEMA)
+
+
+def account_faults(account: pl.DataFrame) -> list[str]:
+    """What is wrong with an account's columns or statuses."""
+    faults = schema_faults(account, ACCOUNT_SCHEMA)
+    if not faults and (strange := sorted(set(account["status"]) - {"ok", "missing", "damaged", "failed"})):
+        faults.append(f"status has {strange}")
+    return faults

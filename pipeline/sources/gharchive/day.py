@@ -1,0 +1,234 @@
+"""A day of the archive: its hours read, deduplicated among each other, written and accounted for."""
+
+import filecmp
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from pipeline.lake import Lake, replacing, sweep
+from pipeline.progress import Progress
+from pipeline.sources.gharchive.decode import LIMITS
+from pipeline.sources.gharchive.files import HourFile, load_knowledge, raw_folder, raw_path, store_knowledge
+from pipeline.sources.gharchive.hours import hours_of_day
+from pipeline.sources.gharchive.inflate import Limits
+from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.reading import (
+    KEPT,
+    QUARANTINED,
+    Counts,
+    Reading,
+    flush_reading,
+    load_reading,
+    make_reading,
+    write_part,
+)
+
+ACCOUNT_SCHEMA = {
+    "file": pl.String,
+    "day": pl.Date,
+    "hour": pl.Int32,
+    "status": pl.String,
+    "bytes": pl.Int64,
+    "etag": pl.String,
+    "events": pl.Int64,
+    "kept": pl.Int64,
+    "ignored": pl.Int64,
+    "duplicates": pl.Int64,
+    "quarantined": pl.Int64,
+    "fetched_at": pl.Datetime("us"),
+}
+
+
+@dataclass(frozen=True)
+class DayAccount:
+    """Where the events of a day's files went, and how its hours are."""
+
+    day: date
+    hours: dict[str, int]  # how many hours are ok, missing, damaged, failed
+    events: int
+    kept: int
+    ignored: int
+    duplicates: int
+    quarantined: int
+    rate: float  # events a second over the files read now; 0.0 when all were read before
+    notes: tuple[str, ...]  # what is wrong with which file
+
+    @property
+    def complete(self) -> bool:
+        """Whether no hour is left to be fetched later."""
+        return self.hours["failed"] == 0
+
+
+def account_path(lake: Lake, day: date) -> Path:
+    """Where a day's account is kept."""
+    return lake.github_accounts / f"date={day.isoformat()}.parquet"
+
+
+def read_day(
+    day: date,
+    lake: Lake,
+    rules: EventRules,
+    keep_raw: bool = True,
+    log: Callable[[str], None] | None = None,
+    limits: Limits = LIMITS,
+) -> DayAccount:
+    """Read a day's hour files and write its events, its quarantine and, last, its account.
+
+    An event belongs to the earliest file that holds it, the last hour of the day before included when that
+    is in the lake. Only hours that are new or changed are read, and only tables that change are written.
+    Hours not had are accounted as `missing` or `failed`, and the day is complete when none is `failed`.
+    Without `keep_raw` the raw files are removed once read; their readings stay.
+    """
+    events_folder = lake.github_day(day)
+    quarantine_folder = lake.github_quarantine / f"date={day.isoformat()}"
+    for folder in (events_folder, quarantine_folder, raw_folder(lake, day), lake.github_accounts):
+        sweep(folder)
+
+    earlier = _keys_of_day_before(day, lake, rules, limits)
+    rows = []
+    notes = []
+    wanted = set()
+    read_events = told_events = 0
+    started = time.perf_counter()
+    hours = hours_of_day(day)
+    with Progress(f"{day} read", len(hours), "hours", log) as progress:
+        for hour in hours:
+            file = load_knowledge(lake, day, hour) or HourFile(day, hour, "failed", "not fetched yet")
+            counts = Counts()
+            status = file.status
+            if file.status == "ok":
+                reading = load_reading(lake, file, rules, limits)
+                if reading is None and raw_path(lake, day, hour).exists():
+                    reading = make_reading(lake, file, rules, limits)
+                    read_events += reading.counts.events
+                if reading is None:
+                    file = _fetch_again(lake, file)
+                    status = "failed"
+                else:
+                    part = f"{hour:02d}.parquet"
+                    wanted.add(part)
+                    counts = _write_parts(reading, earlier, events_folder / part, quarantine_folder / part)
+                    status = "damaged" if reading.damaged else "ok"
+                    notes += [f"{file.name}: {what}" for what in reading.damage]
+            if status in {"missing", "failed"}:
+                notes.append(f"{file.name}: {status}{': ' if file.reason else ''}{file.reason}")
+            rows.append(_account_row(file, status, counts))
+            told_events += counts.events
+            progress.advance(note=f"{told_events:,} events")
+    seconds = time.perf_counter() - started
+
+    for folder in (events_folder, quarantine_folder):
+        for part in folder.glob("*.parquet"):
+            if part.name not in wanted:
+                part.unlink()
+    account = pl.DataFrame(rows, schema=ACCOUNT_SCHEMA)
+    _write_if_changed(account, account_path(lake, day), pl.DataFrame.write_parquet)
+    if not keep_raw:
+        for hour in hours:
+            raw, file = raw_path(lake, day, hour), load_knowledge(lake, day, hour)
+            reading = load_reading(lake, file, rules, limits) if file is not None and raw.exists() else None
+            if file is not None and reading is not None:
+                flush_reading(reading)
+                store_knowledge(lake, file)
+                raw.unlink()
+    statuses = Counter(account["status"])
+    return DayAccount(
+        day=day,
+        hours={status: statuses[status] for status in ("ok", "missing", "damaged", "failed")},
+        **{
+            name: int(account[name].sum())
+            for name in ("events", "kept", "ignored", "duplicates", "quarantined")
+        },
+        rate=read_events / seconds if read_events else 0.0,
+        notes=tuple(notes),
+    )
+
+
+def _keys_of_day_before(day: date, lake: Lake, rules: EventRules, limits: Limits) -> list[np.ndarray]:
+    before = day - timedelta(days=1)
+    hour = hours_of_day(before)[-1]
+    file = load_knowledge(lake, before, hour)
+    if file is None or file.status != "ok":
+        return []
+    reading = load_reading(lake, file, rules, limits)
+    if reading is None and raw_path(lake, before, hour).exists():
+        reading = make_reading(lake, file, rules, limits)
+    return [] if reading is None else [reading.load_keys()[:2].copy()]
+
+
+def _among(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which of the identities `keys` (2, events) are among `others` (2, others): one boolean each."""
+    if not others.shape[1]:
+        return np.zeros(keys.shape[1], dtype=bool)
+    at = np.minimum(np.searchsorted(others[0], keys[0]), others.shape[1] - 1)
+    return (others[:, at] == keys).all(axis=0)
+
+
+def _write_parts(reading: Reading, earlier: list[np.ndarray], events: Path, quarantine: Path) -> Counts:
+    """Write a reading without what `earlier` files hold, and add its keys to `earlier`."""
+    keys = reading.load_keys()
+    identities = keys[:2].copy()  # a copy, so that the rest of the keys is let go
+    held = np.zeros(keys.shape[1], dtype=bool)
+    for others in earlier:
+        held |= _among(identities, others)
+    earlier.append(identities)
+    fate, row = keys[2:, held]
+    kept, aside = row[fate == KEPT], row[fate == QUARANTINED]
+    _write_part(reading.events, events, kept)
+    if reading.counts.quarantined > len(aside):
+        _write_part(reading.quarantine, quarantine, aside)
+    else:
+        quarantine.unlink(missing_ok=True)
+    counts = reading.counts
+    return Counts(
+        events=counts.events,
+        kept=counts.kept - len(kept),
+        ignored=counts.ignored - (len(row) - len(kept) - len(aside)),
+        duplicates=counts.duplicates + len(row),
+        quarantined=counts.quarantined - len(aside),
+    )
+
+
+def _write_part(source: Path, part: Path, without: np.ndarray) -> None:
+    if len(without):
+        frame = pl.read_parquet(source)
+        left = np.ones(len(frame), dtype=bool)
+        left[without] = False
+        _write_if_changed(frame.filter(pl.Series(left)), part, write_part)
+    elif not (part.exists() and filecmp.cmp(source, part, shallow=False)):
+        with replacing(part) as temporary:
+            shutil.copyfile(source, temporary)
+
+
+def _write_if_changed(frame: pl.DataFrame, path: Path, write: Callable[[pl.DataFrame, Path], None]) -> None:
+    if not path.exists() or not pl.read_parquet(path, hive_partitioning=False).equals(frame):
+        with replacing(path) as temporary:
+            write(frame, temporary)
+
+
+def _fetch_again(lake: Lake, file: HourFile) -> HourFile:
+    """Make the next fetch ask for a file whose raw form is gone and whose reading does not hold any more."""
+    reason = "the raw file is gone and has no reading under these rules; fetch the day again"
+    file = replace(file, status="failed", reason=reason, etag=None, md5=None)
+    store_knowledge(lake, file)
+    return file
+
+
+def _account_row(file: HourFile, status: str, counts: Counts) -> dict[str, object]:
+    return {
+        "file": file.name,
+        "day": file.day,
+        "hour": file.hour,
+        "status": status,
+        "bytes": file.bytes,
+        "etag": file.etag,
+        **vars(counts),
+        "fetched_at": file.fetched_at,
+    }

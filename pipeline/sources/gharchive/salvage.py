@@ -1,0 +1,150 @@
+"""Recovering whole events from damaged text: glued, cut, NUL-ridden or broken in its encoding."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.sources.gharchive.event import UNREADABLE, Event, decoder, event_from, is_event_type, loosely
+
+BLANK = b" \t\r\n"
+DEEPEST = 500  # levels below an object; what is nested deeper no reader follows
+
+# JSON's grammar, possessive throughout: what was matched is not gone over again.
+_BLANK = rb"[ \t\r\n]*+"
+_STRING = rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+_NUMBER = rb"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+"
+_SCALAR = rb"(?:%b|%b|true|false|null|NaN|-?+Infinity)" % (_STRING, _NUMBER)
+_KEY = rb"%b(%b)%b:%b" % (_BLANK, _STRING, _BLANK, _BLANK)
+_OTHER_KEY = rb'%b(?!"type")%b%b:%b' % (_BLANK, _STRING, _BLANK, _BLANK)
+OBJECT = re.compile(rb"\{%b" % _KEY)
+TYPE = re.compile(rb'"type"%b:%b"[^"\\]*+(?<=Event)"' % (_BLANK, _BLANK))
+MARK = re.compile(rb"%b([,}\]])" % _BLANK)
+# All that has no level of its own up to the next type, and one more: its key, its value or what it opens.
+MEMBERS = re.compile(rb"(?:%b%b%b,)*+%b(?:(%b)|([{\[]))" % (_OTHER_KEY, _SCALAR, _BLANK, _KEY, _SCALAR))
+ELEMENTS = re.compile(rb"(?:%b%b%b,)*+%b(?:%b|([{\[]))" % (_BLANK, _SCALAR, _BLANK, _BLANK, _SCALAR))
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Bytes that are not an event, where they are in the inflated file, and why they are not."""
+
+    offset: int
+    reason: str
+    text: bytes
+
+
+@dataclass(frozen=True)
+class Salvaged:
+    """A whole event and the bytes it was in."""
+
+    offset: int
+    event: Event
+    text: bytes
+
+
+def salvage(text: bytes, offset: int) -> Iterator[Salvaged | Fragment]:
+    """Yield every whole event in `text` and, in between, all that is not one; only blanks are left out.
+
+    `offset` is where `text` begins in the inflated file. However the text is made, each of its bytes is
+    followed at most twice: as part of a string, and not as part of one.
+    """
+    begin = search = type_at = 0
+    followed = bytearray(len(text))  # where an object was opened that need not be followed from there again
+    ends: dict[int, int] = {}  # where the objects end that look like events
+    while match := OBJECT.search(text, search):
+        start = match.start()
+        search = start + 1
+        if type_at < search:
+            type_match = TYPE.search(text, search)
+            if type_match is None:
+                break  # no event without a type
+            type_at = type_match.start()
+        if not followed[start]:
+            _follow(text, start, followed, ends)
+        end = ends.pop(start, None)
+        event = read_event(text[start:end]) if end is not None else None
+        if end is None or event is None:
+            continue
+        yield from fragments(text[begin:start], offset + begin)
+        yield Salvaged(offset + start, event, text[start:end])
+        begin = search = end
+    yield from fragments(text[begin:], offset + begin)
+
+
+def _follow(text: bytes, start: int, followed: bytearray, ends: dict[int, int]) -> None:
+    """Follow the object at `start` as far as it is JSON; note what is opened on the way and where it ends.
+
+    What is open where the text ceases to be JSON is not JSON either, wherever one begins to follow it.
+    """
+    followed[start] = True
+    # What is open: where an object began (-1: an array), whether it looks like an event, levels within.
+    starts, events, depths = [start], [False], [0]
+    at = start + 1
+    after = "comma"  # or "opening", "value"
+    while starts:
+        if after != "comma":
+            mark = MARK.match(text, at)
+            if mark is not None and mark[1] != b",":
+                if (mark[1] == b"}") == (starts[-1] < 0):
+                    return
+                at = mark.end()
+                opened, is_event, depth = starts.pop(), events.pop(), depths.pop()
+                if is_event and depth <= DEEPEST:
+                    ends[opened] = at
+                if depths:
+                    depths[-1] = max(depths[-1], depth + 1)
+                after = "value"
+                continue
+            if after == "value":
+                if mark is None:
+                    return
+                at = mark.end()
+        inside = (ELEMENTS if starts[-1] < 0 else MEMBERS).match(text, at)
+        if inside is None:
+            return
+        at = inside.end()
+        if starts[-1] >= 0 and inside[1] == b'"type"':
+            events[-1] = (inside[2] or b"").endswith(b'Event"')
+        opening = inside[inside.re.groups]
+        after = "opening" if opening else "value"
+        if opening:
+            starts.append(at - 1 if opening == b"{" else -1)
+            events.append(False)
+            depths.append(0)
+            if opening == b"{":
+                followed[at - 1] = True
+            if len(starts) > 2 * DEEPEST:  # the outer half is too deep by now, whatever follows
+                del starts[:DEEPEST], events[:DEEPEST], depths[:DEEPEST]
+
+
+def read_event(text: bytes) -> Event | None:
+    """The event that `text` is, or None: strictly if it can be, else with the odd parts taken as absent."""
+    try:
+        event = decoder.decode(text)
+    except UNREADABLE:
+        try:
+            return event_from(loosely(text))
+        except UNREADABLE:
+            return None
+    return event if is_event_type(event.type) else None
+
+
+def fragments(text: bytes, offset: int) -> Iterator[Fragment]:
+    """`text` without the blanks around it as something that is not an event; nothing if it is all blank."""
+    kept = text.lstrip(BLANK)
+    offset += len(text) - len(kept)
+    kept = kept.rstrip(BLANK)
+    if kept:
+        yield Fragment(offset, _reason(kept), kept)
+
+
+def _reason(text: bytes) -> str:
+    if not text.strip(BLANK + b"\0"):
+        return "NUL bytes"
+    if text.startswith(b"<"):
+        return "XML or HTML, not an event"
+    try:
+        loosely(text)
+    except UNREADABLE:
+        return "cut event" if b'"' in text else "not JSON"
+    return "JSON, but not an event"

@@ -1,0 +1,1 @@
+"""One's own events: a folder with a dataset.toml and CSV or Parquet files."""

@@ -1,0 +1,147 @@
+"""Builds the sample world under a home: raw files, planted graphs, and a marker that says it is whole."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.lake import Lake, replacing, write_json, write_parquet, write_text
+from pipeline.settings import environment_lines
+from pipeline.sources.sample import gharchive, social_evolution
+from pipeline.sources.sample.world import World, WorldSettings, simulate
+
+VERSION = 2  # raise it whenever the same settings begin to make other files
+
+GITHUB_WORLD = WorldSettings(
+    seed=2015,
+    people=66,
+    communities=5,
+    hubs=3,
+    start=datetime(2014, 12, 19, 8),  # UTC: midnight in California, where the first file begins
+    end=datetime(2015, 1, 12),
+    interactions=7_800,
+    memory_hours=0.4,
+    reply=0.35,
+    spread=0.35,
+)
+SOCIAL_EVOLUTION_WORLD = WorldSettings(
+    seed=2009,
+    people=46,
+    communities=5,
+    hubs=3,
+    start=datetime(2008, 9, 4),
+    end=datetime(2009, 6, 30),
+    interactions=4_700,
+    memory_hours=0.4,
+    reply=0.35,
+    spread=0.35,
+    forming=0.3,
+    dissolving=0.2,
+)
+GITHUB_SPLIT = datetime(2015, 1, 6)
+SOCIAL_EVOLUTION_SPLIT = datetime(2009, 5, 1)
+
+# The settings that fit this world: a window of file days that begins four days after the first file, so that
+# follows before it are initial associations, and thresholds that most people of the planted graph reach and
+# nobody else does. Nobody follows in files since 2015, so that membership counts as association too.
+SAMPLE_ENVIRONMENT = {
+    "LDG_GITHUB_HISTORY": f"{gharchive.FIRST_DAY}",
+    "LDG_GITHUB_START": "2014-12-23",
+    "LDG_GITHUB_SPLIT": f"{GITHUB_SPLIT:%Y-%m-%d}",
+    "LDG_GITHUB_TIME_ZONE": "UTC",
+    "LDG_GITHUB_END": f"{gharchive.LAST_DAY}",
+    "LDG_GITHUB_MIN_COMMUNICATIONS": "8",
+    "LDG_GITHUB_MIN_ASSOCIATIONS": "1",
+    "LDG_ASSOCIATIONS": "FollowEvent,MemberEvent",
+    "LDG_SEEDS": "3",
+    "LDG_EPOCHS": "2",
+    "LDG_BATCH": "100",
+    "LDG_LEARNING_RATE": "0.001",
+}
+ENVIRONMENT_HEAD = "# The settings that fit the sample world, written with it.\n"
+
+
+@dataclass(frozen=True)
+class SamplePaths:
+    """Where a sample world lies: both sources, the `.env` that points to them, and the marker."""
+
+    gharchive: Path
+    social_evolution: Path
+    environment: Path
+    marker: Path
+
+
+def sample_paths(home: Path) -> SamplePaths:
+    """The sample world's places under a home."""
+    folder = home / "sample_world"
+    return SamplePaths(
+        folder / "gharchive", folder / "SocialEvolution.zip", home / ".env", folder / "world.json"
+    )
+
+
+def build(home: Path) -> bool:
+    """Build the sample world under `home`; False if it is there already, made with the same settings.
+
+    The marker is taken away first and written last: a build that was killed is done again from the start. The
+    home's `.env` may be edited afterwards; one that is not the sample world's is refused and left as it is.
+    """
+    lake, paths = Lake(home), sample_paths(home)
+    known_github, known_social = lake.known_graph("github"), lake.known_graph("social_evolution")
+    sources = environment_lines(
+        {
+            "LDG_GHARCHIVE_URL": str(paths.gharchive.absolute()),
+            "LDG_SOCIAL_EVOLUTION": str(paths.social_evolution.absolute()),
+        }
+    )
+    recipe = {
+        "version": VERSION,
+        "environment": SAMPLE_ENVIRONMENT,
+        "github": readable(GITHUB_WORLD),
+        "social_evolution": readable(SOCIAL_EVOLUTION_WORLD),
+    }
+    if paths.environment.exists():
+        kept = paths.environment.read_text(encoding="utf-8")
+        if not kept.startswith(ENVIRONMENT_HEAD):
+            raise FileExistsError(
+                f"{paths.environment} holds settings that are not the sample world's; "
+                "give the sample world a home of its own"
+            )
+        made = (paths.gharchive, paths.social_evolution, known_github, known_social)
+        if sources in kept and all(path.exists() for path in made) and recipe_of(paths.marker) == recipe:
+            return False
+    paths.marker.unlink(missing_ok=True)
+    if paths.marker.parent.exists():
+        shutil.rmtree(paths.marker.parent)
+
+    github, social = simulate(GITHUB_WORLD), simulate(SOCIAL_EVOLUTION_WORLD)
+    unfinished = paths.gharchive.with_name(".gharchive.unfinished")
+    counts = {"gharchive": gharchive.write(github, unfinished)}
+    unfinished.rename(paths.gharchive)
+    with replacing(paths.social_evolution) as temporary:
+        counts["social_evolution"] = social_evolution.write(social, temporary)
+    write_parquet(planted_graph(github, GITHUB_SPLIT, gharchive.login), known_github)
+    write_parquet(planted_graph(social, SOCIAL_EVOLUTION_SPLIT, social_evolution.subject), known_social)
+    write_text(ENVIRONMENT_HEAD + sources + environment_lines(SAMPLE_ENVIRONMENT), paths.environment)
+    write_json({"recipe": recipe, "counts": counts}, paths.marker)
+    return True
+
+
+def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:
+    """The planted graph at a moment, one row a direction, by the names that the event tables use."""
+    pairs = [(name(u), name(v)) for u, v in world.planted(at)]
+    both = sorted(pairs + [(v, u) for u, v in pairs])
+    return pl.DataFrame(both, schema={"source": pl.String, "target": pl.String}, orient="row")
+
+
+def readable(settings: WorldSettings) -> dict[str, str]:
+    """Settings as they compare after a round trip through JSON."""
+    return {name: str(value) for name, value in asdict(settings).items()}
+
+
+def recipe_of(marker: Path) -> dict | None:
+    """What a finished build was made with, or None where no build was finished."""
+    return json.loads(marker.read_text(encoding="utf-8"))["recipe"] if marker.exists() else None

@@ -1,0 +1,291 @@
+"""Calls, SMS, proximity and surveys of Social Evolution become one event table, by the paper's rules."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from itertools import pairwise
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.event_table import EventTable, Split, build_event_table
+from pipeline.sources.social_evolution.files import SocialEvolutionFiles, column_name
+
+RELATIONS = (
+    "CloseFriend",
+    "SocializeTwicePerWeek",
+    "PoliticalDiscussant",
+    "FacebookAllTaggedPhotos",
+    "BlogLivejournalTwitter",
+)
+# Of each communication file: the event type it holds, and the columns of counterpart and time.
+COMMUNICATIONS = {
+    "Calls": ("Call", "dest_user_id_if_known", "time_stamp"),
+    "SMS": ("SMS", "dest_user_id_if_known", "time"),
+    "Proximity": ("Proximity", "remote_user_id_if_known", "time"),
+}
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class SocialEvolutionRules:
+    """What of the data becomes the dataset; the defaults are the paper's.
+
+    Proximity rows kept have a probability above, not at, `min_probability`. `relations` are those whose new
+    ties are association events. Dates are days of the data's own clock; `end` is the first day not used.
+    """
+
+    min_probability: float = 0.8
+    relations: tuple[str, ...] = ("CloseFriend",)
+    start: date = date(2008, 9, 11)
+    test_start: date = date(2009, 5, 1)
+    end: date = date(2009, 7, 1)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_probability < 1:
+            raise ValueError(
+                f"min_probability is {self.min_probability}; it takes a number from 0 to below 1"
+            )
+        unknown = [relation for relation in self.relations if relation not in RELATIONS]
+        if unknown or not self.relations or len(set(self.relations)) < len(self.relations):
+            raise ValueError(
+                f"relations is {self.relations}; it takes one or several of {', '.join(RELATIONS)}"
+            )
+        if not self.start < self.test_start < self.end:
+            raise ValueError(
+                f"start {self.start}, test_start {self.test_start} and end {self.end} must follow one another"
+            )
+
+
+def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRules) -> EventTable:
+    """The event table of Social Evolution under `rules`, with all five relations' association graphs."""
+    rows, dropped = [], {}
+    for name in COMMUNICATIONS:
+        kept, reasons = communications(files.path(name), name, rules)
+        rows.append(kept)
+        dropped |= {f"{name}: {reason}": count for reason, count in reasons.items()}
+    surveys = read_surveys(files.path("RelationshipsFromSurveys"))
+    associations, ties = association_graphs(surveys, rules)
+    own = ties.filter(pl.col("relation").is_in(rules.relations)).select(
+        "source", "target", pl.col("relation").alias("type"), "created_at", kind=pl.lit("association")
+    )
+    names, features = subjects(files.path("Subjects"))
+    columns = ("source", "target", "type", "kind", "created_at")
+    return build_event_table(
+        name="social_evolution",
+        title="Social Evolution",
+        description=(
+            "Calls, SMS, proximity and friendships of an undergraduate dormitory "
+            f"({rules.start} to {rules.end}, proximity above {rules.min_probability:g})."
+        ),
+        rows=pl.concat([own.select(columns), *(frame.select(columns) for frame in rows)]).sort(
+            "created_at", "type", pl.col("source").cast(pl.Int64), pl.col("target").cast(pl.Int64)
+        ),
+        node_names=names,
+        features=features,
+        split=Split(datetime.combine(rules.test_start, time()), time_zone="America/New_York", clock="local"),
+        own_relations=rules.relations,
+        associations=associations,
+        association_events=ties,
+        dropped=dropped,
+    )
+
+
+def scan(path: Path) -> pl.LazyFrame:
+    """The file's rows as text under one spelling of the columns, with line numbers; empty fields are null."""
+    return pl.scan_csv(
+        path,
+        infer_schema=False,
+        encoding="utf8-lossy",
+        null_values=["", "NA"],
+        row_index_name="line",
+        row_index_offset=2,
+        with_column_names=lambda columns: [column_name(column) for column in columns],
+    )
+
+
+def collected(path: Path, rows: pl.LazyFrame) -> pl.DataFrame:
+    """The rows of a query over the file at `path`, which streams through."""
+    try:
+        return rows.collect(engine="streaming")
+    except pl.exceptions.ComputeError as error:
+        said = str(error).splitlines()[0]
+        raise ValueError(f"{path.name} is not well-formed CSV (a quote left open?): {said}") from error
+
+
+def number(column: str) -> pl.Expr:
+    """An id, written `12` or `12.0`."""
+    return pl.col(column).str.strip_chars().str.strip_suffix(".0").cast(pl.Int64, strict=False)
+
+
+def moment(column: str) -> pl.Expr:
+    """A time such as `2008-10-02 22:04:28`."""
+    return pl.col(column).str.strip_chars().str.to_datetime(TIME_FORMAT, strict=False, time_unit="us")
+
+
+@dataclass(frozen=True)
+class Field:
+    """How a column is read, what it should be (for messages), and whether a row must have it."""
+
+    column: str
+    parsed: pl.Expr
+    meaning: str
+    needed: bool = False
+
+    @property
+    def unreadable(self) -> pl.Expr:
+        """Whether a row's field is there but cannot be read, or is needed but not there."""
+        return (pl.col(self.column).is_not_null() | pl.lit(self.needed)) & self.parsed.is_null()
+
+
+def refuse_unreadable(path: Path, fields: list[Field], line: int | None = None) -> None:
+    """Raise for the first row with an unreadable field, the one at `line` if that is known already."""
+    rows = scan(path) if line is None else scan(path).filter(pl.col("line") == line)
+    problems = [
+        pl.when(field.unreadable).then(
+            pl.format(f"{field.column} is {{}}, not {field.meaning}", pl.col(field.column).fill_null("empty"))
+        )
+        for field in fields
+    ]
+    found = rows.select("line", problem=pl.coalesce(problems)).filter(pl.col("problem").is_not_null())
+    for bad_line, problem in collected(path, found.sort("line").head(1)).iter_rows():
+        raise ValueError(f"{path.name} line {bad_line}: {problem}; correct the file and fetch it again")
+
+
+def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The communication events of one file, and how many of its rows were left out for which reason.
+
+    The file streams through one grouping: rows to keep by what makes them an event, the others by reason.
+    """
+    kind, counterpart, at = COMMUNICATIONS[name]
+    fields = [
+        Field("user_id", number("user_id"), "a number"),
+        Field(counterpart, number(counterpart), "a number"),
+        Field(at, moment(at), "a time like 2008-10-02 22:04:28", needed=True),
+    ]
+    near = pl.lit(value=True)
+    if name == "Proximity":
+        probability = pl.col("prob2").str.strip_chars().cast(pl.Float64, strict=False)
+        fields.append(Field("prob2", probability, "a probability"))
+        near = (probability > rules.min_probability).fill_null(value=False)
+    outside = (pl.col("created_at") < rules.start) | (pl.col("created_at") >= rules.end)
+    reason = (
+        pl.when("unreadable")
+        .then(pl.lit(UNREADABLE))
+        .when(pl.col("u").is_null() | pl.col("v").is_null())
+        .then(pl.lit("an id is missing"))
+        .when(pl.col("u") == pl.col("v"))
+        .then(pl.lit("self-loop"))
+        .when(outside)
+        .then(pl.lit("outside the dates"))
+        .when(~pl.col("near"))
+        .then(pl.lit("not probable enough"))
+    )
+    keys = ("u", "v", "created_at")
+    groups = collected(
+        path,
+        scan(path)
+        .select(
+            "line",
+            u=number("user_id"),
+            v=number(counterpart),
+            created_at=moment(at),
+            near=near,
+            unreadable=pl.any_horizontal(field.unreadable for field in fields),
+        )
+        .with_columns(reason=reason)
+        .group_by("reason", *(pl.when(pl.col("reason").is_null()).then(key).alias(key) for key in keys))
+        .agg(rows=pl.len(), line=pl.col("line").min()),
+    )
+    for line in groups.filter(pl.col("reason") == UNREADABLE)["line"]:
+        refuse_unreadable(path, fields, line)
+    kept, left = groups.filter(pl.col("reason").is_null()), groups.filter(pl.col("reason").is_not_null())
+    rows = kept.select(
+        source=pl.col("u").cast(pl.String),
+        target=pl.col("v").cast(pl.String),
+        type=pl.lit(kind),
+        kind=pl.lit("communication"),
+        created_at="created_at",
+    )
+    dropped = dict(left.select("reason", "rows").iter_rows())
+    if duplicates := kept["rows"].sum() - kept.height:
+        dropped["exact duplicate"] = duplicates
+    return rows, dict(sorted(dropped.items()))
+
+
+def read_surveys(path: Path) -> pl.DataFrame:
+    """The survey answers: a, b, relation, day; directed, as told."""
+    day = pl.col("survey_date").str.strip_chars().str.to_date("%Y-%m-%d", strict=False)
+    relation = pl.col("relationship").str.strip_chars()
+    known = pl.when(relation.is_in(RELATIONS)).then(relation)
+    refuse_unreadable(
+        path,
+        [
+            Field("id_a", number("id_a"), "a number", needed=True),
+            Field("id_b", number("id_b"), "a number", needed=True),
+            Field("survey_date", day, "a day like 2008-09-09", needed=True),
+            Field("relationship", known, f"one of {', '.join(RELATIONS)}", needed=True),
+        ],
+    )
+    answers = scan(path).select(a=number("id_a"), b=number("id_b"), relation=relation, day=day)
+    return collected(path, answers.unique())
+
+
+def association_graphs(
+    surveys: pl.DataFrame, rules: SocialEvolutionRules
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Initial and final association graphs, and the association events, of every relation.
+
+    The initial survey is the last one before the start (the first one, if there is none); the final one is
+    the last of the training period. A graph is a survey's answers made symmetric, self-reports its diagonal.
+    An association event is an undirected pair present in a survey and absent in the one before.
+    """
+    days = surveys.filter(pl.col("day") < rules.end)["day"].unique().sort().to_list()
+    if not days:
+        raise ValueError(
+            f"RelationshipsFromSurveys has no survey before {rules.end}, so there is no association graph"
+        )
+    initial = max((day for day in days if day <= rules.start), default=days[0])
+    final = max((day for day in days if initial <= day < rules.test_start), default=initial)
+    symmetric = pl.concat(
+        [surveys, surveys.select("relation", "day", a="b", b="a").select(surveys.columns)]
+    ).unique()
+    graphs = [
+        symmetric.filter(pl.col("day") == day).select(
+            "relation",
+            snapshot=pl.lit(snapshot),
+            source=pl.col("a").cast(pl.String),
+            target=pl.col("b").cast(pl.String),
+        )
+        for snapshot, day in (("initial", initial), ("final", final))
+    ]
+    pairs = symmetric.filter(pl.col("a") < pl.col("b"))
+    used = [day for day in days if day >= initial]
+    ties = [
+        pairs.filter(pl.col("day") == now).join(
+            pairs.filter(pl.col("day") == before), on=("a", "b", "relation"), how="anti"
+        )
+        for before, now in pairwise(used)
+    ]
+    events = pl.concat([pairs.head(0), *ties]).sort("day", "relation", "a", "b")
+    return pl.concat(graphs), events.select(
+        "relation",
+        source=pl.col("a").cast(pl.String),
+        target=pl.col("b").cast(pl.String),
+        created_at=pl.col("day").cast(pl.Datetime("us")),
+    )
+
+
+def subjects(path: Path) -> tuple[list[str], list[list[float]]]:
+    """The subjects' ids in order, and one-hot school year and floor; no answer is a category of its own."""
+    refuse_unreadable(path, [Field("user_id", number("user_id"), "a number", needed=True)])
+    people = collected(path, scan(path).select("year_school", "floor", id=number("user_id")).sort("id"))
+    hot = [
+        (people[column] == category if category is not None else people[column].is_null()).fill_null(
+            value=False
+        )
+        for column in ("year_school", "floor")
+        for category in sorted(people[column].unique(), key=lambda value: (value is not None, value))
+    ]
+    features = pl.DataFrame([series.cast(pl.Float64).alias(str(place)) for place, series in enumerate(hot)])
+    return people["id"].cast(pl.String).to_list(), [list(row) for row in features.iter_rows()]

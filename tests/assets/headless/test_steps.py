@@ -1,0 +1,60 @@
+"""A headless run takes a failed check for what it is, and buries what killed runs left."""
+
+from pathlib import Path
+
+import pytest
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetKey,
+    DagsterInstance,
+    DagsterRunStatus,
+    Definitions,
+    JobDefinition,
+    MaterializeResult,
+    asset,
+)
+
+from assets.headless.steps import HEADLESS, UNFINISHED, FailedCheckError, Step, bury_dead_runs, materialize
+
+TABLE = Step((AssetKey("table"),))
+
+
+def job(severity: AssetCheckSeverity, passed: bool) -> JobDefinition:
+    @asset(check_specs=[AssetCheckSpec("whole", asset="table")], pool="training")
+    def table() -> MaterializeResult:
+        found = AssetCheckResult(
+            passed=passed, severity=severity, metadata={"gaps": [f"row {n}" for n in range(12)]}
+        )
+        return MaterializeResult(check_results=[found])
+
+    return Definitions(assets=[table]).resolve_implicit_global_asset_job_def()
+
+
+def test_a_failed_check_is_an_error_or_a_warning_as_it_says() -> None:
+    message = "check whole of table failed: gaps row 0, .*row 9 and 2 more$"
+    with DagsterInstance.ephemeral() as instance:
+        assert materialize(TABLE, job(AssetCheckSeverity.ERROR, passed=True), instance) == []
+        with pytest.raises(FailedCheckError, match=message):
+            materialize(TABLE, job(AssetCheckSeverity.ERROR, passed=False), instance)
+        (warning,) = materialize(TABLE, job(AssetCheckSeverity.WARN, passed=False), instance)
+        assert warning.startswith("check whole of table failed: gaps row 0,")
+
+
+@pytest.mark.parametrize("status", UNFINISHED)
+def test_dead_headless_runs_are_buried_and_those_of_the_ui_are_not(
+    tmp_path: Path, status: DagsterRunStatus
+) -> None:
+    made = job(AssetCheckSeverity.ERROR, passed=True)
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        instance.event_log_storage.set_concurrency_slots("training", 2)
+        dead = instance.create_run_for_job(made, status=status, tags=HEADLESS)
+        of_the_ui = instance.create_run_for_job(made, status=status)
+        for run in (dead, of_the_ui):
+            instance.event_log_storage.claim_concurrency_slot("training", run.run_id, "table")
+        bury_dead_runs(instance)
+        left = {run.run_id: run.status for run in instance.get_runs()}
+        assert left == {dead.run_id: DagsterRunStatus.FAILURE, of_the_ui.run_id: status}
+        slots = instance.event_log_storage.get_concurrency_info("training")
+        assert slots.active_run_ids == {of_the_ui.run_id}

@@ -1,0 +1,202 @@
+"""Predictors that learn nothing equal plain computations, and the figures known of the real data."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pipeline.results.baselines
+from pipeline.event_table import EventTable, Split, build_event_table, read_event_table, write_event_table
+from pipeline.lake import Lake
+from pipeline.results.baselines import baselines, predictors, ranks
+from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
+from pipeline.sources.social_evolution.files import fetch_social_evolution
+from tests.ranked_lake import store_table
+
+Score = Callable[[int, int], float]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> EventTable:
+    return store_table(Lake(tmp_path))
+
+
+def to_rank(table: EventTable) -> pl.DataFrame:
+    return table.events.filter(pl.col("split") == "test", pl.col("kind") == "communication")
+
+
+def plain_rank(score: Score, source: int, target: int, nodes: int) -> float:
+    others = [score(source, node) for node in range(nodes) if node not in (source, target)]
+    own = score(source, target)
+    return sum(other > own for other in others) + sum(other == own for other in others) / 2
+
+
+def plain_scores(table: EventTable, event: dict, name: str, relation: str | None) -> Score:
+    """A predictor's scores for one event, computed from all rows that it may know of."""
+    training = table.events.filter(pl.col("split") != "test").rows(named=True)
+    earlier = [row for row in table.events.rows(named=True) if row["idx"] < event["idx"]]
+    count = Counter(frozenset((row["u"], row["v"])) for row in training)
+    online = Counter(frozenset((row["u"], row["v"])) for row in earlier)
+    last = {frozenset((row["u"], row["v"])): row["idx"] for row in earlier}
+    busy = Counter(node for row in earlier for node in (row["u"], row["v"]))
+    associates = defaultdict(set)
+    graph = table.associations.filter(pl.col("relation") == (relation or ""), pl.col("snapshot") == "final")
+    start = datetime.fromisoformat(table.metadata["split"]["test_start"])
+    formed = table.association_events.filter(
+        pl.col("relation") == (relation or ""),
+        pl.col("created_at") >= start,
+        pl.col("created_at") < event["created_at"],
+    )
+    for edges in (graph, formed):
+        for u, v in edges.select("u", "v").iter_rows():
+            associates[u].add(v)
+            associates[v].add(u)
+    return {
+        "random": lambda u, v: 0,
+        "frequency": lambda u, v: count[frozenset((u, v))],
+        "associates": lambda u, v: v in associates[u],
+        "frequency_within_associates": lambda u, v: (1 + count[frozenset((u, v))]) * (v in associates[u]),
+        "online_frequency": lambda u, v: online[frozenset((u, v))],
+        "pairs_seen": lambda u, v: online[frozenset((u, v))] > 0,
+        "online_recency": lambda u, v: last.get(frozenset((u, v)), -1),
+        "popularity": lambda u, v: busy[v],
+    }[name]
+
+
+@pytest.mark.parametrize("cells", [1, 100, 1_000_000])
+def test_every_predictor_ranks_as_computed_plainly_event_by_event(
+    table: EventTable, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline.results.baselines, "BATCH_CELLS", cells)
+    nodes, events = table.nodes.height, to_rank(table)
+    found = []
+    for predictor in predictors(table):
+        found.append((predictor.name, predictor.relation))
+        ranked = ranks(predictor, events, nodes)
+        for event, (idx, rank_v, rank_u) in zip(events.rows(named=True), ranked.iter_rows(), strict=True):
+            score = plain_scores(table, event, predictor.name, predictor.relation)
+            assert idx == event["idx"]
+            assert rank_v == plain_rank(score, event["u"], event["v"], nodes), (predictor.name, idx)
+            assert rank_u == plain_rank(score, event["v"], event["u"], nodes), (predictor.name, idx)
+    assert len(found) == len(set(found)) == 6 + 2 * 2
+
+
+def test_random_ranks_in_the_middle(table: EventTable) -> None:
+    rows = baselines(table)
+    assert rows.filter(pl.col("baseline") == "random")["mar"].item() == (table.nodes.height - 2) / 2
+    assert set(rows["events"]) == {to_rank(table).height}
+
+
+def test_pairs_never_seen_are_told_apart(table: EventTable) -> None:
+    """A memory of pairs has nothing to say about those: it ranks them behind all it has seen."""
+    events, seen = to_rank(table), set()
+    strangers = []
+    for idx, u, v in table.events.select("idx", "u", "v").iter_rows():
+        if frozenset((u, v)) not in seen and idx in set(events["idx"]):
+            strangers.append(idx)
+        seen.add(frozenset((u, v)))
+    rows = baselines(table)
+    assert set(rows["never_seen_events"]) == {len(strangers)}
+    memory = next(predictor for predictor in predictors(table) if predictor.name == "pairs_seen")
+    ranked = ranks(memory, events, table.nodes.height).filter(pl.col("idx").is_in(strangers))
+    expected = ranked.select((pl.col("rank_u") + pl.col("rank_v")).mean() / 2).item()
+    row = rows.filter(pl.col("baseline") == "pairs_seen").row(0, named=True)
+    assert row["never_seen_mar"] == pytest.approx(expected)
+    assert row["never_seen_mar"] > row["mar"]
+
+
+def test_no_predictor_knows_the_future(tmp_path: Path, table: EventTable) -> None:
+    """Ranks of the events up to some moment stay when everything after it is different."""
+    half = to_rank(table)[to_rank(table).height // 2]
+    cut = int(half["idx"].item())
+    known = pl.col("idx") <= cut
+    random = np.random.default_rng(5)
+    others = np.array(
+        [random.choice(table.nodes.height, 2, replace=False) for _ in range(table.events.height)]
+    )
+    moment = half["created_at"].item()
+    changed = EventTable(
+        table.name,
+        table.title,
+        table.nodes,
+        table.events.with_columns(
+            u=pl.when(known).then("u").otherwise(pl.Series(others[:, 0])),
+            v=pl.when(known).then("v").otherwise(pl.Series(others[:, 1])),
+        ),
+        table.associations,
+        table.association_events.filter(pl.col("created_at") < moment),
+        table.metadata,
+    )
+    for before, after in zip(predictors(table), predictors(changed), strict=True):
+        nodes = table.nodes.height
+        expected = ranks(before, to_rank(table), nodes).filter(known)
+        assert ranks(after, to_rank(changed), nodes).filter(known).equals(expected), before.name
+
+
+def test_a_dataset_without_test_communications_is_told(table: EventTable) -> None:
+    events = table.events.filter((pl.col("split") != "test") | (pl.col("kind") == "association"))
+    silent = EventTable(
+        "silent", "", table.nodes, events, table.associations, table.association_events, table.metadata
+    )
+    with pytest.raises(ValueError, match="'silent' has no test communication"):
+        baselines(silent)
+
+
+def printed(rows: pl.DataFrame) -> dict[str, tuple[str, str, str]]:
+    return {
+        row["baseline"]: (f"{row['mar']:.2f}", f"{row['hits_at_10']:.3f}", f"{row['mrr']:.3f}")
+        for row in rows.filter(pl.col("relation").is_null()).rows(named=True)
+    }
+
+
+def stored(table: EventTable, folder: Path) -> EventTable:
+    write_event_table(table, folder)
+    return read_event_table(folder)
+
+
+def test_baselines_on_the_papers_github_network_are_the_known_ones(real_data: Path, tmp_path: Path) -> None:
+    source = real_data / "github_2013"
+    names = pl.read_parquet(source / "nodes.parquet").to_series(0).sort().to_list()
+    rows = pl.read_parquet(source / "events.parquet").select(
+        source="actor",
+        target="target",
+        type="type",
+        kind=pl.when(pl.col("type").str.contains("Follow"))
+        .then(pl.lit("association"))
+        .otherwise(pl.lit("communication")),
+        created_at=pl.col("created_at").dt.replace_time_zone(None).cast(pl.Datetime("us")),
+    )
+    table = build_event_table(
+        name="github_2013",
+        title="GitHub",
+        description="",
+        rows=rows,
+        node_names=names,
+        split=Split(datetime(2013, 9, 1), "America/Toronto"),
+        own_relations=["Follow"],
+    )
+    found = baselines(stored(table, tmp_path))
+    assert set(found["events"]) == {8_667}
+    figures = printed(found)
+    assert figures["random"][0] == "141.00"
+    assert figures["frequency"] == ("53.38", "0.525", "0.349")
+    assert figures["online_frequency"] == ("28.78", "0.653", "0.434")
+    assert figures["online_recency"] == ("27.41", "0.680", "0.521")
+
+
+def test_baselines_on_social_evolution_are_the_known_ones(real_data: Path, tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    source = str(real_data / "social_evolution" / "SocialEvolution.zip")
+    files = fetch_social_evolution(source, lake, terms_accepted=True)
+    table = social_evolution_table(files, SocialEvolutionRules())
+    found = baselines(stored(table, lake.dataset("social_evolution")))
+    assert set(found["events"]) == {10_462}
+    figures = printed(found)
+    assert figures["random"][0] == "41.00"
+    assert figures["frequency"] == ("0.35", "0.994", "0.940")
+    assert figures["online_frequency"] == ("0.23", "0.997", "0.942")
+    assert figures["online_recency"] == ("0.11", "0.999", "0.977")

@@ -1,0 +1,500 @@
+"""The warehouse has every promised table, no ghosts, and is never seen half built."""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from datetime import date, datetime
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from rich.console import Console
+
+import pipeline.results.agreement
+import pipeline.results.baselines
+import pipeline.results.metrics
+from pipeline.event_table import write_event_table
+from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.results import published
+from pipeline.results.agreement import write_attention_auc
+from pipeline.results.baselines import baselines
+from pipeline.results.metrics import write_link_prediction, write_training_curves
+from pipeline.results.warehouse import RESULT_TABLES, build_warehouse, dataset_stats, write_dataset_stats
+from pipeline.show.terminal import print_tables
+from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
+from pipeline.sources.social_evolution.files import fetch_social_evolution
+from tests.ranked_lake import store_table, store_variant
+
+ROOT = Path(__file__).parents[3]
+PROMISED = {
+    "gharchive_files": "file day hour status bytes etag events kept ignored duplicates quarantined "
+    "fetched_at",
+    "github_events": "event_id type kind actor actor_id counterpart repo created_at file",
+    "dataset_events": "dataset idx u v type kind created_at split",
+    "dataset_nodes": "dataset node name",
+    "dataset_associations": "dataset relation snapshot u v",
+    "dataset_stats": "dataset nodes initial_associations final_associations train_communications "
+    "train_associations test_communications test_associations",
+    "link_prediction": "dataset variant interaction seed split events mar hits_at_10 mrr",
+    "link_prediction_by_slot": "dataset variant interaction seed split events mar hits_at_10 mrr",
+    "baselines": "dataset baseline mar hits_at_10 mrr",
+    "attention_auc": "dataset variant interaction seed edge_type relation snapshot auc",
+    "training_curves": "dataset variant interaction seed step epoch loss_events loss_nonevents loss_kl mar",
+    "table_2": "dataset statistic value published",
+    "table_3": "dataset model mar_concat mar_bilinear hits_at_10_concat hits_at_10_bilinear",
+    "table_4": "dataset relation initial_uniform initial_sparse final_uniform final_sparse",
+}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "it's home")
+
+
+def fill(lake: Lake, dataset: str = "toy", *variants: str) -> None:
+    """A dataset with everything that is made of it."""
+    table = store_table(lake, dataset)
+    for variant in variants or ("dyrep-concat", "dyrep-bilinear", "ldg_learned_sparse-bilinear"):
+        store_variant(lake, table, variant)
+    write_parquet(baselines(table), lake.dataset(dataset) / "baselines.parquet")
+    write_results(lake)
+
+
+def write_results(lake: Lake) -> None:
+    write_dataset_stats(lake)
+    write_link_prediction(lake)
+    write_training_curves(lake)
+    write_attention_auc(lake)
+
+
+def store_archive(lake: Lake, day: str) -> None:
+    """One file day of the archive: an account of its hours, and its events."""
+    moment = datetime.fromisoformat(f"{day}T10:00:00")
+    write_parquet(
+        pl.DataFrame(
+            {
+                "file": [f"{day}-{hour}.json.gz" for hour in range(2)],
+                "day": date.fromisoformat(day),
+                "hour": [0, 1],
+                "status": ["ok", "missing"],
+                "bytes": [10, None],
+                "etag": ["a", None],
+                "events": [3, 0],
+                "kept": [1, 0],
+                "ignored": [2, 0],
+                "duplicates": 0,
+                "quarantined": 0,
+                "fetched_at": moment,
+            }
+        ),
+        lake.github_accounts / f"date={day}.parquet",
+    )
+    write_parquet(
+        pl.DataFrame(
+            {
+                "event_id": ["1"],
+                "type": ["Push"],
+                "kind": ["communication"],
+                "actor": ["ann"],
+                "actor_id": [1],
+                "counterpart": ["bob"],
+                "repo": ["bob/x"],
+                "created_at": pl.Series([moment], dtype=pl.Datetime("us")),
+                "file": [f"{day}-0.json.gz"],
+            }
+        ),
+        lake.github_events / f"date={day}" / "events.parquet",
+    )
+
+
+def query(lake: Lake, sql: str) -> list[tuple]:
+    with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
+        return warehouse.execute(sql).fetchall()
+
+
+def columns(lake: Lake, table: str) -> list[str]:
+    return [row[0] for row in query(lake, f"select column_name from (describe {table})")]
+
+
+@pytest.mark.parametrize("filled", [False, True], ids=["empty", "filled"])
+def test_every_promised_table_has_the_promised_columns(lake: Lake, filled: bool) -> None:
+    if filled:
+        fill(lake)
+        store_archive(lake, "2013-01-01")
+    build_warehouse(lake)
+    for table, promised in PROMISED.items():
+        found = columns(lake, table)
+        assert set(promised.split()) <= set(found), table
+        assert bool(query(lake, f"select count(*) from {table}")[0][0]) == filled, table
+    assert {"slot_start", "slot_end"} <= set(columns(lake, "link_prediction_by_slot"))
+
+
+def test_tables_without_rows_have_the_types_of_full_ones(lake: Lake, tmp_path: Path) -> None:
+    fill(lake)
+    store_archive(lake, "2013-01-01")
+    empty = Lake(tmp_path / "empty")
+    types = "select table_name, column_name, data_type from information_schema.columns order by all"
+    build_warehouse(lake)
+    build_warehouse(empty)
+    assert query(empty, types) == query(lake, types)
+
+
+def test_the_warehouse_and_the_evaluation_agree_on_columns() -> None:
+    made = pipeline.results.metrics.SCHEMAS | {
+        "baselines": pipeline.results.baselines.SCHEMA,
+        "attention_auc": pipeline.results.agreement.SCHEMA,
+    }
+    assert {name: list(schema) for name, schema in made.items()} == {
+        name: [*kinds, "fingerprint"] for name, kinds in RESULT_TABLES.items()
+    }
+
+
+def test_every_table_and_column_is_explained() -> None:
+    explained = (ROOT / "docs" / "results-tables.md").read_text(encoding="utf-8")
+    for table, kinds in RESULT_TABLES.items():
+        assert f"`{table}`" in explained
+        for column in kinds:
+            assert f"`{column}`" in explained, (table, column)
+    for table, promised in PROMISED.items():
+        assert f"`{table}`" in explained
+        assert not [column for column in promised.split() if f"`{column}`" not in explained], table
+
+
+def test_rows_are_those_of_the_files(lake: Lake) -> None:
+    fill(lake)
+    store_archive(lake, "2013-01-01")
+    store_archive(lake, "2013-01-02")
+    build_warehouse(lake)
+    for table in ("link_prediction", "link_prediction_by_slot", "attention_auc", "training_curves"):
+        kept = pl.read_parquet(lake.results / f"{table}.parquet").drop("fingerprint")
+        assert query(lake, f"from {table}") == kept.rows()
+    assert query(lake, "select count(*) from baselines") == [(10,)]
+    assert query(lake, "select count(*), sum(events), sum(kept) from gharchive_files") == [(4, 6, 2)]
+    assert query(lake, "select actor, created_at from github_events order by created_at")[1] == (
+        "ann",
+        datetime(2013, 1, 2, 10),
+    )
+    events = pl.read_parquet(lake.dataset("toy") / "events.parquet")
+    assert query(lake, "select * exclude (dataset) from dataset_events order by idx") == events.rows()
+
+
+def test_new_archive_days_show_without_a_rebuild(lake: Lake) -> None:
+    store_archive(lake, "2013-01-01")
+    build_warehouse(lake)
+    store_archive(lake, "2013-01-02")
+    assert query(lake, "select count(*) from github_events") == [(2,)]
+
+
+def test_a_home_whose_name_looks_like_a_pattern_shows_its_own_archive_only(tmp_path: Path) -> None:
+    store_archive(Lake(tmp_path / "a[bc]*"), "2013-01-01")
+    store_archive(Lake(tmp_path / "abc"), "2013-01-02")
+    build_warehouse(Lake(tmp_path / "a[bc]*"))
+    assert query(Lake(tmp_path / "a[bc]*"), "select file from github_events") == [("2013-01-01-0.json.gz",)]
+
+
+def test_a_home_given_as_a_relative_path_can_be_queried_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store_archive(Lake(Path("home")), "2013-01-01")
+    build_warehouse(Lake(Path("home")))
+    monkeypatch.chdir("/")
+    assert query(Lake(tmp_path / "home"), "select count(*) from github_events") == [(1,)]
+
+
+def test_a_deleted_dataset_leaves_no_ghosts(lake: Lake) -> None:
+    fill(lake)
+    fill(lake, "gone")
+    shutil.rmtree(lake.dataset("gone"))
+    build_warehouse(lake)
+    for table in PROMISED:
+        if "dataset" in columns(lake, table):
+            assert {row[0] for row in query(lake, f"select distinct dataset from {table}")} == {"toy"}, table
+    kept = pl.read_parquet(lake.results / "link_prediction.parquet").filter(pl.col("dataset") == "gone")
+    told = query(lake, "select rows, reason from left_out where table_name = 'link_prediction'")
+    assert told == [(kept.height, "the dataset is gone")]
+
+
+def test_a_renamed_dataset_takes_its_events_and_baselines_along_and_nothing_stays(lake: Lake) -> None:
+    fill(lake, "before")
+    lake.dataset("before").rename(lake.dataset("after"))
+    build_warehouse(lake)
+    for table in ("dataset_events", "dataset_stats", "baselines", "table_2"):
+        assert query(lake, f"select distinct dataset from {table}") == [("after",)]
+    assert query(lake, "select count(*) from link_prediction") == [(0,)]
+
+
+def test_results_of_an_earlier_event_table_are_left_out_and_told(lake: Lake) -> None:
+    fill(lake)
+    store_table(lake, seed=1)
+    build_warehouse(lake)
+    assert query(lake, "select count(*) from link_prediction") == [(0,)]
+    assert query(lake, "select count(*) from baselines") == [(0,)]
+    reasons = query(lake, "select distinct reason from left_out")
+    assert reasons == [("made from an earlier event table: materialize it again",)]
+
+
+def test_results_of_an_earlier_version_are_left_out_and_told(lake: Lake) -> None:
+    fill(lake)
+    path = lake.results / "attention_auc.parquet"
+    rows = pl.read_parquet(path)
+    rows.drop("pairs", "picked").write_parquet(path)
+    build_warehouse(lake)
+    assert query(lake, "select count(*) from attention_auc") == [(0,)]
+    reason = "made by an earlier version, without pairs, picked: materialize it again"
+    assert query(lake, "from left_out") == [("attention_auc", "toy", rows.height, reason)]
+    assert query(lake, "select count(*) > 0 from link_prediction") == [(True,)]
+
+
+def test_a_half_replaced_event_table_leaves_the_old_warehouse(lake: Lake) -> None:
+    fill(lake)
+    before = build_warehouse(lake).read_bytes()
+    (lake.dataset("toy") / "nodes.parquet").write_bytes(b"half")
+    with pytest.raises(ValueError, match="half replaced"):
+        build_warehouse(lake)
+    assert lake.warehouse.read_bytes() == before
+    assert [path.name for path in lake.home.iterdir() if "warehouse" in path.name] == ["warehouse.duckdb"]
+
+
+READER = """
+import sys, duckdb
+path, stop, tables = sys.argv[1], sys.argv[2], sys.argv[3].split()
+import pathlib
+rounds = 0
+while not pathlib.Path(stop).exists() or rounds == 0:
+    with duckdb.connect(path, read_only=True) as warehouse:
+        for table in tables:
+            warehouse.execute(f"select * from {table}").fetchall()
+    rounds += 1
+print(rounds)
+"""
+
+
+@pytest.mark.slow
+def test_a_reader_never_sees_an_error_or_a_missing_table_while_it_is_rebuilt(
+    lake: Lake, tmp_path: Path
+) -> None:
+    fill(lake)
+    store_archive(lake, "2013-01-01")
+    build_warehouse(lake)
+    stop = tmp_path / "stop"
+    # One reader in its own process, as the duckdb program is, and one in this process.
+    command = [sys.executable, "-c", READER, str(lake.warehouse), str(stop), " ".join(PROMISED)]
+    reader = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    errors: list[Exception] = []
+
+    def read() -> None:
+        while not stop.exists():
+            try:
+                for table in PROMISED:
+                    query(lake, f"from {table}")
+            except duckdb.Error as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        for _ in range(20):
+            build_warehouse(lake)
+    finally:
+        stop.touch()
+        thread.join()
+        out, err = reader.communicate()
+    assert errors == []
+    assert err == ""
+    assert reader.returncode == 0
+    assert int(out) > 0
+
+
+def test_a_rebuild_while_a_reader_holds_the_old_one_shows_at_its_next_connection(lake: Lake) -> None:
+    build_warehouse(lake)
+    held = duckdb.connect(str(lake.warehouse), read_only=True)
+    fill(lake)
+    build_warehouse(lake)
+    assert held.execute("select count(*) from dataset_events").fetchall() == [(0,)]
+    held.close()
+    assert query(lake, "select count(*) from dataset_events") == [(300,)]
+
+
+def test_what_a_killed_build_left_does_not_disturb_the_next(lake: Lake) -> None:
+    fill(lake)
+    build_warehouse(lake)
+    left = [lake.home / f".warehouse.duckdb.{pid}.tmp" for pid in (1, os.getpid())]
+    for path in left:
+        shutil.copy(lake.warehouse, path)
+        path.with_name(path.name + ".wal").write_bytes(b"half")
+    build_warehouse(lake)
+    assert query(lake, "select count(*) from dataset_events") == [(300,)]
+
+
+def test_an_interrupted_writing_session_of_a_user_does_not_outlive_a_rebuild(lake: Lake) -> None:
+    build_warehouse(lake)
+    script = (
+        "import duckdb, os, signal, sys; warehouse = duckdb.connect(sys.argv[1]);"
+        "warehouse.execute('create table mine as select 1'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(lake.warehouse)], check=False)
+    assert Path(f"{lake.warehouse}.wal").exists()
+    build_warehouse(lake)
+    assert query(lake, "select count(*) from dataset_events") == [(0,)]
+
+
+# --- the paper's tables
+
+
+def pretend(lake: Lake, dataset: str, statistics: dict[str, int]) -> None:
+    """Give a dataset the statistics of one of the paper's."""
+    path = lake.dataset(dataset) / "dataset.json"
+    known = pl.read_json(path).to_dicts()[0]
+    known["stats"] |= statistics
+    write_json(known, path)
+
+
+def papers(column: int) -> dict[str, int]:
+    return {row[0]: int(row[column]) for row in published.TABLE_2}
+
+
+def test_the_papers_data_are_recognized_by_their_counts_not_their_name(lake: Lake) -> None:
+    fill(lake, "github")
+    fill(lake, "mine")
+    pretend(lake, "mine", papers(3) | {"nodes": 285})
+    build_warehouse(lake)
+    assert query(lake, "from published_datasets") == [("mine", "GitHub")]
+    rows = query(lake, "select statistic, value, published, agrees from table_2 where dataset = 'mine'")
+    assert rows[0] == ("# nodes", 285, 284, False)
+    assert rows[3] == ("# train comm events", 10_604, 10_604, True)
+    assert query(lake, "select count(published), count(agrees) from table_2 where dataset = 'github'") == [
+        (0, 0)
+    ]
+    assert query(lake, "select count(mar_bilinear_published) from table_3 where dataset = 'github'") == [(0,)]
+
+
+def test_table_3_has_mean_and_std_over_seeds_beside_the_published_ones(lake: Lake) -> None:
+    fill(lake)
+    pretend(lake, "toy", papers(3))
+    build_warehouse(lake)
+    test = pl.read_parquet(lake.results / "link_prediction.parquet").filter(
+        pl.col("variant") == "ldg_learned_sparse", pl.col("split") == "test"
+    )
+    mean, std = test["mar"].mean(), test["mar"].std()
+    row = query(
+        lake,
+        "select model, learned_attention, mar_concat, mar_bilinear, mar_bilinear_mean, mar_bilinear_std, "
+        "mar_bilinear_published, mar_bilinear_reached, hits_at_10_bilinear_published, seeds_bilinear "
+        "from table_3 where variant = 'ldg_learned_sparse'",
+    )[0]
+    assert row[:4] == ("LDG (learned, sparse)", True, None, f"{mean:.1f} ± {std:.1f}")
+    assert row[4:6] == pytest.approx((mean, std))
+    assert row[6:] == ("67.3 ± 3.5", True, "0.28 ± 0.03", 2)
+    assert query(lake, "select model, mar_concat_published from table_3 where variant = 'dyrep'") == [
+        ("DyRep (Follow)", "100.3 ± 10.0")
+    ]
+
+
+@pytest.mark.parametrize(("mar", "hits", "reached"), [(70.8, 0.25, True), (70.9, 0.24, False)])
+def test_reached_is_within_one_published_std_or_better(
+    lake: Lake, mar: float, hits: float, reached: bool
+) -> None:
+    fill(lake, "toy", "ldg_learned_sparse-bilinear")
+    pretend(lake, "toy", papers(3))
+    path = lake.results / "link_prediction.parquet"
+    pl.read_parquet(path).with_columns(mar=pl.lit(mar), hits_at_10=pl.lit(hits)).write_parquet(path)
+    build_warehouse(lake)
+    flags = query(lake, "select mar_bilinear_reached, hits_at_10_bilinear_reached from table_3")
+    assert flags == [(reached, reached)]
+
+
+def test_a_relation_that_is_not_the_datasets_own_names_its_dyrep(lake: Lake) -> None:
+    fill(lake, "toy", "dyrep-bilinear", "dyrep_friend-bilinear", "brand_new-bilinear")
+    build_warehouse(lake)
+    assert query(lake, "select model from table_3") == [
+        ("DyRep (Follow)",),
+        ("DyRep (Friend)",),
+        ("brand_new",),
+    ]
+
+
+def test_table_4_has_the_picked_edge_type_beside_published_and_frequency(lake: Lake) -> None:
+    fill(lake, "toy", "ldg_learned_sparse-bilinear", "ldg_learned_uniform-bilinear", "dyrep-bilinear")
+    pretend(lake, "toy", papers(3))
+    build_warehouse(lake)
+    auc = pl.read_parquet(lake.results / "attention_auc.parquet").filter(
+        pl.col("relation") == "Follow", pl.col("snapshot") == "final", pl.col("attention") == "final"
+    )
+    sparse = auc.filter(pl.col("variant") == "ldg_learned_sparse", "picked")["auc"] * 100
+    frequency = auc.filter(pl.col("variant") == "frequency")["auc"].item() * 100
+    assert query(
+        lake,
+        "select relation, interaction, final_sparse, final_sparse_published, initial_uniform_published, "
+        "seeds from table_4 where relation = 'Follow'",
+    ) == [("Follow", "bilinear", f"{sparse.mean():.0f} ± {sparse.std():.0f}", 86, 79, 2)]
+    numbers = query(lake, "select final_sparse_mean, final_frequency from table_4 where relation = 'Follow'")
+    assert numbers[0] == pytest.approx((sparse.mean(), frequency))
+    assert query(lake, "select count(*), count(final_sparse_published) from table_4") == [(2, 1)]
+
+
+def test_one_seed_has_no_std(lake: Lake) -> None:
+    table = store_table(lake)
+    store_variant(lake, table, "dyrep-concat", seeds=1)
+    write_results(lake)
+    build_warehouse(lake)
+    printed, std = query(lake, "select mar_concat, mar_concat_std from table_3")[0]
+    assert re.fullmatch(r"\d+\.\d", printed)
+    assert std is None
+
+
+def test_published_tables_are_complete() -> None:
+    assert published.table_2().height == 14
+    assert published.table_3().height == 12
+    assert published.table_4().height == 6
+    assert not published.table_3().null_count().sum_horizontal().item()
+
+
+def test_statistics_of_the_lake_are_those_of_its_event_tables(lake: Lake) -> None:
+    table = store_table(lake)
+    stats = dataset_stats(lake).row(0, named=True)
+    assert {name: stats[name] for name in table.metadata["stats"]} == table.metadata["stats"]
+    assert stats["fingerprint"] == table.metadata["fingerprint"]
+    assert stats["test_start"] == datetime.fromisoformat(table.metadata["split"]["test_start"])
+
+
+def test_social_evolution_is_recognized_as_the_papers(real_data: Path, lake: Lake) -> None:
+    source = str(real_data / "social_evolution" / "SocialEvolution.zip")
+    files = fetch_social_evolution(source, lake, terms_accepted=True)
+    write_event_table(social_evolution_table(files, SocialEvolutionRules()), lake.dataset("people"))
+    build_warehouse(lake)
+    differing = query(lake, "select statistic, value, published from table_2 where agrees is not true")
+    assert differing == [("# nodes", 84, 83)]
+
+
+def test_the_terminal_shows_the_papers_tables_and_the_baselines(lake: Lake) -> None:
+    fill(lake, "toy", "ldg_learned_sparse-bilinear", "dyrep-concat")
+    pretend(lake, "toy", papers(3))
+    build_warehouse(lake)
+    console = Console(record=True, width=160, file=io.StringIO())
+    print_tables(lake, console)
+    shown = console.export_text()
+    for text in ("Table 2", "Table 3", "Table 4", "67.3 ± 3.5", "online recency", "10,604"):
+        assert text in shown
+
+
+def test_the_terminal_shows_an_empty_warehouse_without_complaint(lake: Lake) -> None:
+    build_warehouse(lake)
+    print_tables(lake, Console(file=io.StringIO()))
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/results-tables.md"])
+def test_the_queries_of_the_documentation_run(lake: Lake, document: str) -> None:
+    fill(lake)
+    store_archive(lake, "2013-01-01")
+    build_warehouse(lake)
+    blocks = re.findall(r"```sql\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL)
+    queries = [sql for block in blocks for sql in block.split(";") if sql.strip()]
+    assert len(queries) >= 3
+    for sql in queries:
+        assert query(lake, sql), sql

@@ -1,0 +1,201 @@
+import struct
+import zlib
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import polars as pl
+import pytest
+
+from pipeline.event_table import read_event_table
+from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.results.trained import (
+    communities,
+    current_variants,
+    read_model_facts,
+    showcase_variant,
+    variant_label,
+)
+from pipeline.show.figures import draw_figures
+from pipeline.show.figures.adjacency import PIXELS, matrix_image, png, pooled
+from pipeline.show.figures.bars import LEARNED, NO_LEARN, scores
+from pipeline.show.figures.curves import POINTS_A_CURVE, loss_points, mar_points
+from pipeline.show.figures.embeddings import tsne
+from pipeline.show.figures.subgraphs import busiest_circle, pairs_among
+from tests.stored_results import BASELINES, VARIANTS, store_results
+
+HOSTILE = "</text><script>alert(1)</script>&\"'"
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory) -> Lake:
+    lake = Lake(tmp_path_factory.mktemp("home"))
+    store_results(lake, names=[HOSTILE, "Zoë – 你好"])
+    return lake
+
+
+@pytest.fixture(scope="module")
+def drawn(stored):
+    return draw_figures(stored, "toy")
+
+
+def test_every_figure_of_the_paper_is_drawn_as_svg_and_png(stored, drawn):
+    assert [figure.name for figure in drawn] == [
+        "training_curves",
+        "adjacency",
+        "subgraphs",
+        "embeddings",
+        "baselines",
+    ]
+    for figure in drawn:
+        assert figure.svg.parent == stored.home / "figures" / "toy"
+        assert figure.svg.read_text(encoding="utf-8").startswith("<svg")
+        assert figure.png.read_bytes().startswith(b"\x89PNG")
+        assert figure.title
+        assert len(figure.description) > 40
+
+
+def test_drawing_leaves_no_temporary_file(drawn):
+    left = {path.suffix for path in drawn[0].svg.parent.iterdir()}
+    assert left == {".svg", ".png", ".json"}
+
+
+def test_names_with_markup_stay_text_in_the_drawings(drawn):
+    together = "".join(figure.svg.read_text(encoding="utf-8") for figure in drawn)
+    assert "<script" not in together
+    assert "Zoë" in together
+
+
+def test_drawing_the_same_results_twice_gives_the_same_bytes(stored, drawn):
+    before = {figure.name: (figure.svg.read_bytes(), figure.png.read_bytes()) for figure in drawn}
+    again = {f.name: (f.svg.read_bytes(), f.png.read_bytes()) for f in draw_figures(stored, "toy")}
+    assert again == before
+
+
+def test_an_untrained_dataset_is_refused_with_what_to_do(tmp_path):
+    lake = Lake(tmp_path)
+    store_results(lake, variants=())
+    with pytest.raises(FileNotFoundError, match="train one first"):
+        draw_figures(lake, "toy")
+
+
+def test_a_variant_without_attention_lacks_its_figures_and_earlier_ones_are_removed(tmp_path):
+    lake = Lake(tmp_path)
+    store_results(lake, variants=["gcn-concat"], seeds=1)
+    for records in ("attention", "embeddings", "predictions"):
+        path = lake.model("toy", "gcn-concat") / f"{records}.parquet"
+        write_parquet(pl.read_parquet(path).clear(), path)
+    folder = lake.home / "figures" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "adjacency.svg").write_text("<svg/>")
+    assert [figure.name for figure in draw_figures(lake, "toy")] == ["training_curves", "baselines"]
+    assert not (folder / "adjacency.svg").exists()
+
+
+def test_a_variant_trained_on_an_earlier_event_table_is_left_out(tmp_path):
+    lake = Lake(tmp_path)
+    table_name = store_results(lake, variants=["dyrep-concat", "dyrep-bilinear"], seeds=1).name
+    facts = read_model_facts(lake, table_name, "dyrep-concat")
+    write_json({**facts, "fingerprint": "earlier"}, lake.model(table_name, "dyrep-concat") / "model.json")
+    table = read_event_table(lake.dataset(table_name))
+    assert current_variants(lake, table, "curves") == ["dyrep-bilinear"]
+
+
+def test_curves_are_means_over_seeds_with_their_range_and_bounded_in_length():
+    steps = 950
+    curves = pl.DataFrame(
+        {
+            "seed": [0] * steps + [1] * steps,
+            "step": [*range(steps)] * 2,
+            "epoch": [0] * (2 * steps),
+            "loss_events": [1.0] * steps + [3.0] * steps,
+            "loss_nonevents": [0.0] * (2 * steps),
+            "loss_kl": [0.0] * (2 * steps),
+            "mar": [None] * (steps - 1) + [10.0] + [None] * (steps - 1) + [20.0],
+            "test_mar": [None] * (steps - 1) + [12.0] + [None] * (steps - 1) + [24.0],
+        }
+    )
+    events = loss_points(curves).filter(pl.col("term") == "loss_events")
+    assert events.height <= POINTS_A_CURVE
+    assert events.select("mean", "low", "high").unique().rows() == [(2.0, 1.0, 3.0)]
+    assert mar_points(curves).rows() == [(0, "test", 18.0, 12.0, 24.0), (0, "validation", 15.0, 10.0, 20.0)]
+
+
+def test_bars_hold_every_predictor_once_best_first(stored):
+    rows = scores(stored, read_event_table(stored.dataset("toy")))
+    assert rows["who"].n_unique() == rows.height == len(VARIANTS) + len(BASELINES)
+    assert rows.filter(pl.col("what") == LEARNED).height == len(VARIANTS)
+    assert rows.filter(pl.col("what") == NO_LEARN)["who"][0] == "online recency"
+    assert rows["mar"].is_sorted()
+    assert "associates: Follow" in rows["who"]
+
+
+def decoded(picture: bytes) -> np.ndarray:
+    """Pixels of a PNG of the plain kind that `png` writes."""
+    width, height = struct.unpack(">II", picture[16:24])
+    start = picture.index(b"IDAT")
+    (length,) = struct.unpack(">I", picture[start - 4 : start])
+    lines = np.frombuffer(zlib.decompress(picture[start + 4 : start + 4 + length]), np.uint8)
+    return lines.reshape(height, 1 + 3 * width)[:, 1:].reshape(height, width, 3)
+
+
+def test_a_picture_written_as_png_reads_back():
+    picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3)).astype(np.uint8)
+    assert (decoded(png(picture)) == picture).all()
+
+
+def test_a_matrix_larger_than_its_picture_loses_no_entry():
+    matrix = np.zeros((2000, 2000))
+    matrix[1234, 17] = 1.0
+    small = pooled(matrix)
+    assert small.shape == (PIXELS, PIXELS)
+    assert small.sum() == 1.0
+
+
+def test_an_empty_graph_is_a_picture_too():
+    none = pl.DataFrame(schema={"u": pl.Int32, "v": pl.Int32, "weight": pl.Float64})
+    assert matrix_image(none, np.arange(3), np.zeros(3, np.int64)).startswith("data:image/png;base64,")
+
+
+def test_communities_are_numbered_by_size_and_the_same_every_time():
+    graph = nx.disjoint_union(nx.complete_graph(4), nx.complete_graph(6))
+    found = communities(graph)
+    assert found.tolist() == [1] * 4 + [0] * 6
+    assert (communities(graph) == found).all()
+
+
+def test_a_circle_grows_from_the_strongest_pair_along_ties():
+    graph = nx.Graph()
+    graph.add_nodes_from(range(50))
+    graph.add_weighted_edges_from((a, b, 1.0) for a, b in pairwise(range(10)))
+    graph.add_edge(3, 4, weight=9.0)
+    assert busiest_circle(graph) == list(range(10))
+    assert len(busiest_circle(nx.empty_graph(3))) == 3
+
+
+def test_pairs_among_chosen_nodes_merge_directions():
+    entries = pl.DataFrame({"u": [0, 1, 0, 2], "v": [1, 0, 2, 9], "weight": [0.2, 0.6, 0.1, 1.0]})
+    assert pairs_among(entries, [0, 1, 2]).rows() == [(0, 1, 0.4), (0, 2, 0.1)]
+
+
+def test_embeddings_of_very_few_nodes_are_still_placed():
+    assert tsne(np.eye(5, 32, dtype=np.float32)).shape == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("variant", "label"),
+    [
+        ("ldg_learned_sparse-bilinear", "LDG (learned, sparse), bilinear"),
+        ("ldg_learned_sparse_freq-concat", "LDG (learned, sparse) + Freq, concat"),
+        ("dyrep_acquaintance-concat", "DyRep (acquaintance), concat"),
+        ("gcn-bilinear", "GCN, bilinear"),
+    ],
+)
+def test_variants_are_named_as_the_paper_prints_them(variant, label):
+    assert variant_label(variant) == label
+
+
+def test_the_showcase_is_the_learned_sparse_bilinear_graph_when_there_is_one():
+    assert showcase_variant(["dyrep-concat", "ldg_learned_sparse-bilinear"]) == "ldg_learned_sparse-bilinear"
+    assert showcase_variant(["dyrep-concat", "ldg_learned_uniform-concat"]) == "ldg_learned_uniform-concat"
+    assert showcase_variant(["dyrep-concat"]) == "dyrep-concat"

@@ -1,0 +1,236 @@
+import base64
+import json
+import shutil
+import zlib
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+import pytest
+
+from pipeline.event_table import read_event_table
+from pipeline.lake import Lake, write_json
+from pipeline.results.trained import communication_graph, read_model_facts
+from pipeline.results.warehouse import build_warehouse
+from pipeline.show.figures import draw_figures
+from pipeline.show.report import embedded_json, write_report
+from pipeline.show.report.explorer import (
+    EDGES_A_VARIANT,
+    FEWEST_PARTNERS,
+    moment_label,
+    strongest_pairs,
+    variant_data,
+)
+from pipeline.show.report.layout import layout
+from pipeline.show.report.tables import cell
+from tests.stored_results import store_results
+
+HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--data-->"
+
+
+class Page(HTMLParser):
+    """Elements of a page with their attributes, and the text of its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory) -> Lake:
+    lake = Lake(tmp_path_factory.mktemp("home"))
+    store_results(lake, names=[HOSTILE], title=HOSTILE)
+    store_results(lake, "other", title="Other network", nodes=30, variants=["dyrep-concat"], seeds=1)
+    draw_figures(lake, "toy")
+    build_warehouse(lake)
+    return lake
+
+
+@pytest.fixture(scope="module")
+def text(stored) -> str:
+    path = write_report(stored)
+    assert path == stored.home / "report" / "index.html"
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_page_refers_to_nothing_outside_itself(text):
+    page = Page(text)
+    addresses = [
+        attributes[name] or ""
+        for _, attributes in page.elements
+        for name in ("src", "href", "srcset", "action", "data", "poster")
+        if name in attributes
+    ]
+    assert addresses
+    assert all(address.startswith(("data:", "#")) for address in addresses)
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_markup_in_names_and_titles_adds_no_element(text):
+    page = Page(text)
+    assert [attributes.get("type") for attributes in page.all("script")] == ["application/json", None]
+    assert all(not name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert all(attributes["src"].startswith("data:image/svg+xml;base64,") for attributes in page.all("img"))
+    assert len(page.all("img")) == 5
+
+
+def test_hostile_text_survives_as_data(text):
+    data = json.loads(text.partition('id="explorer-data">')[2].partition("</script>")[0])
+    assert data[1]["names"][0] == HOSTILE
+    assert data[1]["title"] == HOSTILE
+
+
+def test_the_policy_admits_only_the_pages_own_script_and_style(text):
+    policy = next(a["content"] for a in Page(text).all("meta") if a.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert policy.count("sha256-") == 2
+
+
+def test_every_image_has_a_description_and_every_field_a_label(text):
+    page = Page(text)
+    assert all(len(attributes["alt"]) > 40 for attributes in page.all("img"))
+    assert page.all("html")[0]["lang"] == "en"
+    assert {attributes["id"] for attributes in page.all("canvas") if attributes.get("aria-label")} == {
+        "graph"
+    }
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_tables_mark_the_best_values_and_say_what_no_learning_gives(text):
+    assert 'class="best"' in text
+    assert "No learning at all" in text
+    assert "No learned model beats the best predictor that learns nothing: online recency" in text
+    assert "Table 2." in text
+    assert "Table 3." in text
+    assert "Table 4." in text
+
+
+def test_published_figures_stand_only_beside_the_papers_own_data(text):
+    assert 'class="published"' not in text
+
+
+def test_a_published_value_stands_below_ours_with_a_mark_where_it_is_reached():
+    assert cell("66.1 ± 2.0", "67.3 ± 3.5", best=True, reached=True) == (
+        '<td><strong class="best">66.1 ± 2.0</strong><span class="published">paper 67.3 ± 3.5 ✓'
+        '<span class="visually-hidden"> reached</span></span></td>'
+    )
+    assert "✓" not in cell("99.0", "67.3 ± 3.5", reached=False)
+    assert "published" not in cell("99.0")
+    assert "&lt;b&gt;" in cell("<b>")
+
+
+def test_a_report_without_a_warehouse_says_what_to_do(tmp_path):
+    with pytest.raises(FileNotFoundError, match="build the warehouse"):
+        write_report(Lake(tmp_path))
+
+
+def test_a_report_of_an_empty_lake_is_still_a_page(tmp_path):
+    lake = Lake(tmp_path)
+    build_warehouse(lake)
+    text = write_report(lake).read_text(encoding="utf-8")
+    assert "No dataset has been built yet" in text
+
+
+def test_results_that_the_tables_leave_out_are_named_with_the_reason(tmp_path):
+    lake = Lake(tmp_path)
+    store_results(lake, variants=["dyrep-concat"], seeds=1)
+    shutil.rmtree(lake.dataset("toy"))
+    build_warehouse(lake)
+    assert "the dataset is gone" in write_report(lake).read_text(encoding="utf-8")
+
+
+def test_models_of_an_earlier_event_table_are_named_but_not_explored(tmp_path):
+    lake = Lake(tmp_path)
+    store_results(lake, variants=["dyrep-concat"], seeds=1)
+    facts = read_model_facts(lake, "toy", "dyrep-concat")
+    write_json({**facts, "fingerprint": "earlier"}, lake.model("toy", "dyrep-concat") / "model.json")
+    build_warehouse(lake)
+    text = write_report(lake).read_text(encoding="utf-8")
+    assert "trained on an earlier event table" in text
+    assert 'id="explorer-data">[]</script>' in text
+
+
+def test_embedded_json_cannot_end_its_element_and_reads_back():
+    value = {"name": "</script><!--", "other": "a & b \u2028"}
+    assert "<" not in embedded_json(value)
+    assert json.loads(embedded_json(value)) == value
+
+
+def test_packed_edges_and_predictions_unpack_to_what_was_stored(stored):
+    table = read_event_table(stored.dataset("toy"))
+    data = variant_data(stored, table, "ldg_learned_sparse-bilinear")
+    raw = zlib.decompress(base64.b64decode(data["packed"]))
+    edges, many, nodes = sum(data["counts"]), data["predictions"], table.nodes.height
+    assert len(raw) == 5 * edges + 3 * many + nodes
+    u, v, partner = (
+        np.frombuffer(raw, "<u2", n, at) for n, at in ((edges, 0), (edges, 2 * edges), (many, 4 * edges))
+    )
+    weight = np.frombuffer(raw, np.uint8, edges, 4 * edges + 2 * many)
+    attention = pl.read_parquet(
+        stored.model("toy", "ldg_learned_sparse-bilinear") / "attention.parquet"
+    ).filter(pl.col("seed") == 0)
+    first = strongest_pairs(attention, nodes).filter(pl.col("snapshot") == 0)
+    assert list(zip(u[: first.height], v[: first.height], strict=True)) == first.select("u", "v").rows()
+    shown = (weight[: first.height] / 255) ** 2 * data["top"]
+    assert np.allclose(shown, first["weight"].to_numpy(), atol=0.01)
+    stored_partners = pl.read_parquet(
+        stored.model("toy", "ldg_learned_sparse-bilinear") / "predictions.parquet"
+    ).sort("node", "rank")["partner"]
+    assert partner.tolist() == stored_partners.to_list()
+
+
+def test_every_node_with_attention_keeps_its_strongest_partner_however_many_snapshots():
+    nodes, snapshots = 400, 100
+    random = np.random.default_rng(3)
+    attention = pl.DataFrame(
+        {
+            "snapshot": np.repeat(np.arange(snapshots), nodes * 5),
+            "u": np.tile(np.repeat(np.arange(nodes), 5), snapshots),
+            "v": random.integers(0, nodes, nodes * 5 * snapshots),
+            "weight": random.random(nodes * 5 * snapshots),
+        }
+    ).filter(pl.col("u") != pl.col("v"))
+    kept = strongest_pairs(attention, nodes)
+    assert kept.height <= max(EDGES_A_VARIANT, FEWEST_PARTNERS * nodes * snapshots)
+    one = kept.filter(pl.col("snapshot") == 7)
+    assert set(one["u"]) | set(one["v"]) >= set(attention.filter(pl.col("snapshot") == 7)["u"])
+
+
+def test_a_pair_is_the_mean_of_its_directions_summed_over_edge_types():
+    attention = pl.DataFrame(
+        {
+            "snapshot": [0, 0, 0],
+            "u": [0, 1, 0],
+            "v": [1, 0, 1],
+            "weight": [0.2, 0.4, 0.6],
+            "edge_type": [0, 0, 1],
+        }
+    )
+    assert strongest_pairs(attention, 2)["weight"].to_list() == pytest.approx([0.6])
+
+
+def test_every_node_has_a_place_in_the_disc_and_always_the_same(stored):
+    graph = communication_graph(read_event_table(stored.dataset("toy")))
+    graph.remove_edges_from(list(graph.edges(0)))
+    place = layout(graph)
+    assert place.shape == (24, 2)
+    assert np.isfinite(place).all()
+    assert np.linalg.norm(place, axis=1).max() <= 1 + 1e-9
+    assert (layout(graph) == place).all()
+
+
+def test_moments_read_as_a_person_says_them(stored):
+    attention = pl.read_parquet(stored.model("toy", "dyrep-bilinear") / "attention.parquet")
+    moments = attention.select("label", "created_at").unique(maintain_order=True).rows()
+    assert moment_label(*moments[0]) == "before the first event"
+    assert moment_label("final", moments[1][1]).endswith("(end of training)")

@@ -1,0 +1,308 @@
+import json
+from datetime import date, datetime
+
+import polars as pl
+import pytest
+
+from pipeline.lake import Lake
+from pipeline.sources.gharchive.day import ACCOUNT_SCHEMA, account_path, read_day
+from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
+from pipeline.sources.gharchive.files import raw_folder, raw_path
+from pipeline.sources.gharchive.hours import file_name
+from pipeline.sources.gharchive.inflate import Limits
+from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.reading import EVENT_SCHEMA
+from tests.pipeline.sources.gharchive.making import lines, modern, second, store
+
+DAY = date(2020, 5, 5)
+BEFORE = date(2020, 5, 4)
+NOW = datetime(2021, 1, 1)
+WITH_MEMBER = EventRules(associations=frozenset({"FollowEvent", "MemberEvent"}))
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A folder of hour files that tests fill."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return Lake(tmp_path / "home")
+
+
+def put(source, hour, events, day=DAY, more=b""):
+    store(source / file_name(day, hour), lines(events) + more)
+
+
+def run(source, lake, day=DAY, rules=None, **more):
+    fetch_day(day, lake, FetchSettings(base=str(source)), now=NOW)
+    return read_day(day, lake, rules or EventRules(), **more)
+
+
+def events_of(lake, day=DAY):
+    return pl.read_parquet(lake.github_day(day) / "*.parquet", hive_partitioning=False)
+
+
+def account_of(lake, day=DAY):
+    return pl.read_parquet(account_path(lake, day), hive_partitioning=False)
+
+
+def tables(lake):
+    folders = (lake.github_events, lake.github_quarantine, lake.github_accounts)
+    files = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(lake.home)): path.read_bytes() for path in files}
+
+
+def stamps(lake):
+    return {path: path.stat().st_mtime_ns for path in lake.home.rglob("*") if path.is_file()}
+
+
+def test_a_day_is_accounted_hour_by_hour(source, lake):
+    put(source, 0, [modern(1), modern(2, "GistEvent")])
+    put(source, 1, [modern(3), modern(3), modern(4) | {"actor": {}}], more=b"{cut")
+    (source / file_name(DAY, 2)).write_bytes(b"")
+    account = run(source, lake)
+    table = account_of(lake)
+    assert dict(table.schema) == ACCOUNT_SCHEMA
+    assert table["hour"].to_list() == list(range(24))
+    assert table["file"][5] == "2020-05-05-5.json.gz"
+    assert table["status"].to_list()[:4] == ["ok", "damaged", "damaged", "missing"]
+    assert table.select("events", "kept", "ignored", "duplicates", "quarantined").rows()[:3] == [
+        (2, 1, 1, 0, 0),
+        (4, 1, 0, 1, 2),
+        (0, 0, 0, 0, 0),
+    ]
+    assert account.hours == {"ok": 1, "missing": 21, "damaged": 2, "failed": 0}
+    assert account.events == account.kept + account.ignored + account.duplicates + account.quarantined
+    assert account.complete
+    assert "2020-05-05-2.json.gz: empty file" in account.notes
+
+
+def test_a_pacific_spring_day_has_23_hours(source, lake):
+    put(source, 0, [second(created_at="2013-03-10T00:00:00-08:00")], day=date(2013, 3, 10))
+    run(source, lake, date(2013, 3, 10))
+    assert len(account_of(lake, date(2013, 3, 10))) == 23
+
+
+def test_hours_not_fetched_yet_leave_the_day_incomplete(lake):
+    account = read_day(DAY, lake, EventRules())
+    assert account.hours["failed"] == 24
+    assert not account.complete
+
+
+def test_an_event_belongs_to_the_earliest_file_of_the_day_that_holds_it(source, lake):
+    put(source, 3, [modern(1), modern(2), modern(5) | {"actor": {}}])
+    put(source, 4, [modern(2), modern(3), modern(4, "GistEvent"), modern(5) | {"actor": {}}])
+    put(source, 9, [modern(4, "GistEvent"), modern(1), modern(6)])
+    account = run(source, lake)
+    events = events_of(lake)
+    assert events["event_id"].to_list() == ["1", "2", "3", "6"]
+    assert [file.split("-")[-1] for file in events["file"]] == [
+        "3.json.gz",
+        "3.json.gz",
+        "4.json.gz",
+        "9.json.gz",
+    ]
+    assert (account.kept, account.ignored, account.duplicates, account.quarantined) == (4, 1, 4, 1)
+    assert account.events == 10
+
+
+def test_an_hour_that_arrives_late_takes_its_events_from_later_hours(source, lake, tmp_path):
+    put(source, 4, [modern(2), modern(3)])
+    run(source, lake)
+    put(source, 3, [modern(1), modern(2)])
+    account = run(source, lake)
+    assert account.duplicates == 1
+    at_once = Lake(tmp_path / "at once")
+    run(source, at_once)
+    assert tables(lake) == tables(at_once)
+
+
+def test_a_replaced_hour_gives_events_back_to_later_hours_even_when_raw_files_are_gone(
+    source, lake, tmp_path
+):
+    put(source, 3, [modern(1), modern(2)])
+    put(source, 4, [modern(2), modern(3)])
+    run(source, lake, keep_raw=False)
+    put(source, 3, [modern(1)])
+    assert run(source, lake, keep_raw=False).duplicates == 0
+    at_once = Lake(tmp_path / "at once")
+    run(source, at_once)
+    assert tables(lake) == tables(at_once)
+
+
+def test_the_last_hour_of_the_day_before_is_consulted(source, lake):
+    put(source, 23, [modern(1), modern(2)], day=BEFORE)
+    put(source, 0, [modern(2), modern(3)])
+    fetch_day(BEFORE, lake, FetchSettings(base=str(source)), now=NOW)
+    account = run(source, lake)
+    assert account.duplicates == 1
+    assert events_of(lake)["event_id"].to_list() == ["3"]
+    assert run(source, lake, BEFORE).kept == 2
+
+
+def test_events_without_ids_are_deduplicated_too(source, lake):
+    put(source, 3, [second(), second()])
+    put(source, 4, [second(), second(actor="cid")])
+    account = run(source, lake)
+    assert (account.kept, account.duplicates) == (2, 2)
+
+
+def test_times_outside_the_hour_are_kept_and_turned_to_utc(source, lake):
+    put(source, 3, [modern(1, created_at="2012-01-01T05:06:07Z"), second()])
+    run(source, lake)
+    assert events_of(lake)["created_at"].to_list() == [
+        datetime(2012, 1, 1, 5, 6, 7),
+        datetime(2013, 2, 15, 8, 0, 39),
+    ]
+
+
+def test_running_again_writes_nothing(source, lake):
+    put(source, 3, [modern(1), modern(2)])
+    put(source, 4, [modern(2), modern(3)], more=b"{cut")
+    first = run(source, lake)
+    before = stamps(lake)
+    again = run(source, lake)
+    assert stamps(lake) == before
+    assert again.rate == 0.0
+    assert (again.kept, again.duplicates, again.quarantined) == (
+        first.kept,
+        first.duplicates,
+        first.quarantined,
+    )
+
+
+def test_a_new_hour_touches_only_what_changes(source, lake):
+    put(source, 4, [modern(3)])
+    run(source, lake)
+    before = stamps(lake)
+    put(source, 5, [modern(4)])
+    run(source, lake)
+    changed = {path.name for path, stamp in stamps(lake).items() if before.get(path) != stamp}
+    assert "04.parquet" not in changed
+    assert "05.parquet" in changed
+
+
+def test_tables_are_the_same_byte_for_byte_in_any_lake(source, tmp_path):
+    put(source, 3, [modern(n, actor=f"a{n}") for n in range(500)])
+    put(source, 4, [modern(n, actor=f"a{n}") for n in range(400, 900)], more=b"{cut")
+    lakes = [Lake(tmp_path / name) for name in ("one", "two")]
+    for lake in lakes:
+        run(source, lake)
+    assert tables(lakes[0]) == tables(lakes[1])
+
+
+def test_raw_files_can_be_dropped_once_read(source, lake):
+    put(source, 3, [modern(1), modern(2)])
+    run(source, lake)
+    kept = tables(lake)
+    assert raw_path(lake, DAY, 3).exists()
+    run(source, lake, keep_raw=False)
+    assert not list(raw_folder(lake, DAY).glob("*.json.gz"))
+    assert tables(lake) == kept
+    before = stamps(lake)
+    run(source, lake, keep_raw=False)
+    assert stamps(lake) == before  # neither fetched nor read again
+
+
+def test_other_rules_fetch_a_dropped_file_again(source, lake):
+    put(source, 3, [modern(1), modern(2, "MemberEvent", payload={"member": {"login": "cid"}})])
+    assert run(source, lake, keep_raw=False).kept == 1
+    account = read_day(DAY, lake, WITH_MEMBER, keep_raw=False)
+    assert account.hours["failed"] == 1
+    assert not account.complete
+    assert any("fetch the day again" in note for note in account.notes)
+    account = run(source, lake, rules=WITH_MEMBER, keep_raw=False)
+    assert account.complete
+    assert account.kept == 2
+
+
+def test_other_rules_read_a_kept_file_again(source, lake):
+    put(source, 3, [modern(1), modern(2, "MemberEvent", payload={"member": "cid"})])
+    assert run(source, lake).kept == 1
+    assert run(source, lake, rules=WITH_MEMBER).kept == 2
+    assert events_of(lake)["kind"].to_list() == ["communication", "association"]
+
+
+def test_a_file_put_into_the_lake_by_hand_is_read(lake):
+    store(raw_path(lake, DAY, 3), lines([modern(1)]))
+    account = read_day(DAY, lake, EventRules())
+    assert account.kept == 1
+    assert account.hours["failed"] == 23
+
+
+def test_a_bomb_is_damaged_and_told(source, lake):
+    store(source / file_name(DAY, 3), lines([modern(1)]) + b"\n" * 3_000_000)
+    account = run(source, lake, limits=Limits(inflated_bytes=1_000_000))
+    assert account.hours["damaged"] == 1
+    assert any("more than the limit" in note for note in account.notes)
+
+
+def test_left_over_temporary_files_of_dead_processes_are_removed(source, lake):
+    put(source, 3, [modern(1)])
+    run(source, lake)
+    left = lake.github_day(DAY) / ".03.parquet.4194999.tmp"
+    left.write_bytes(b"half")
+    run(source, lake)
+    assert not left.exists()
+
+
+def test_every_hour_of_a_day_reports_progress(source, lake):
+    put(source, 3, [modern(1)])
+    told = []
+    fetch_day(DAY, lake, FetchSettings(base=str(source)), log=told.append, now=NOW)
+    read_day(DAY, lake, EventRules(), log=told.append)
+    assert any("24/24 hours" in text and "/s" in text for text in told)
+    assert "2020-05-05-4.json.gz: missing: not in the folder" in told
+
+
+def test_quarantine_tells_file_offset_reason_and_excerpt(source, lake):
+    good = lines([modern(1)])
+    put(source, 3, [modern(1)], more=b'{"id":"2","type":"Pu')
+    run(source, lake)
+    rows = pl.read_parquet(lake.github_quarantine / "date=2020-05-05" / "*.parquet", hive_partitioning=False)
+    assert rows.to_dicts() == [
+        {
+            "file": "2020-05-05-3.json.gz",
+            "offset": len(good),
+            "reason": "cut event",
+            "bytes": 20,
+            "excerpt": '{"id":"2","type":"Pu',
+        }
+    ]
+
+
+def test_no_quarantine_file_means_that_nothing_was_quarantined(source, lake):
+    folder = lake.github_quarantine / "date=2020-05-05"
+    nameless = modern(9) | {"actor": {}}
+    put(source, 3, [modern(1)])
+    put(source, 4, [modern(2), nameless], more=b"{cut")
+    put(source, 5, [nameless])
+    assert run(source, lake).quarantined == 3 - 1
+    assert [path.name for path in folder.iterdir()] == ["04.parquet"]  # the copy in hour 5 is a duplicate
+    put(source, 4, [modern(2)])
+    assert run(source, lake).quarantined == 1
+    assert [path.name for path in folder.iterdir()] == ["05.parquet"]
+    put(source, 5, [modern(3)])
+    assert run(source, lake).quarantined == 0
+    assert list(folder.iterdir()) == []
+    assert not list(raw_folder(lake, DAY).glob("readings/*/quarantine.parquet"))
+
+
+def test_parts_have_the_promised_columns_also_when_empty(source, lake):
+    put(source, 3, [])
+    put(source, 4, [modern(1)])
+    run(source, lake)
+    for part in sorted(lake.github_day(DAY).glob("*.parquet")):
+        assert pl.read_parquet_schema(part) == EVENT_SCHEMA
+
+
+def test_what_is_known_of_a_file_is_plain_json(source, lake):
+    put(source, 3, [modern(1)])
+    run(source, lake)
+    known = json.loads((raw_folder(lake, DAY) / "2020-05-05-3.json.gz.known.json").read_text())
+    assert known["status"] == "ok"
+    assert known["md5"] == known["etag"]

@@ -1,0 +1,227 @@
+"""Text made to do harm: nothing raises, nothing takes for ever, and the events beside it are all kept."""
+
+import json
+from itertools import product
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.sources.gharchive import salvage
+from pipeline.sources.gharchive.inflate import Limits
+from pipeline.sources.gharchive.normalize import EventRules, resolve
+from pipeline.sources.gharchive.reading import read_file
+from pipeline.sources.gharchive.salvage import Salvaged, read_event
+from tests.pipeline.sources.gharchive.making import line, lines, modern, second, store
+from tests.pipeline.sources.gharchive.test_damage import assert_accounted
+
+NAME = "2015-01-01-0.json.gz"
+LONG = b"9" * 5000
+BESIDE = [modern(1), modern(2)]
+
+
+def read(folder, text, limits=None):
+    tables = read_file(store(folder / NAME, text), NAME, EventRules(), limits or Limits())
+    assert_accounted(tables)
+    tables.events.write_parquet(folder / "events.parquet")
+    tables.quarantine.write_parquet(folder / "quarantine.parquet")
+    return tables
+
+
+def with_field(name, value):
+    """An event in which a field holds any text at all."""
+    return line(modern(9) | {name: "HERE"}).replace(b'"HERE"', value)
+
+
+ODD = [
+    b"5",
+    b"-1",
+    b"1.5",
+    b"null",
+    b"true",
+    b'""',
+    b"[]",
+    b"[1]",
+    b"{}",
+    b'{"a":[{}]}',
+    b"NaN",
+    b"-Infinity",
+]
+ODD += [LONG, b"-" + LONG, LONG + b".5", b"1e999999", b'"\\ud83d"', b'"\\u0000"', b'"a\xffb"', b'"\xf0\x9f"']
+ODD += [b"[" * 800 + b"]" * 800]
+DEEP = [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000]
+FIELDS = ["type", "id", "actor", "repo", "repository", "url", "created_at", "payload", "public"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [*product(FIELDS, ODD), *product(["type", "actor", "payload"], DEEP)],
+    ids=lambda value: value[:12].decode("latin-1") if isinstance(value, bytes) else value,
+)
+def test_any_value_in_any_field_costs_at_most_its_event(field, value, tmp_path):
+    text = line(BESIDE[0]) + b"\n" + with_field(field, value) + b"\n" + line(BESIDE[1])
+    tables = read(tmp_path, text)
+    assert tables.counts.events == 3
+    assert {"1", "2"} <= set(tables.events["event_id"])
+    assert not tables.events["event_id"].is_in([""]).any()
+    assert read(tmp_path, text.replace(b"\n", b"")).counts == tables.counts
+
+
+@pytest.mark.parametrize("value", [b"5", b"null", b"[1]", b'{"a":1}', LONG])
+def test_an_event_whose_type_is_not_text_is_quarantined(value, tmp_path):
+    tables = read(tmp_path, with_field("type", value) + b"\n" + lines(BESIDE))
+    assert tables.quarantine["reason"].to_list() == ["JSON, but not an event"]
+    assert tables.counts.kept == 2
+
+
+@pytest.mark.parametrize("field", ["id", "payload", "public"])
+def test_a_number_of_absurd_length_counts_as_absent(field, tmp_path):
+    tables = read(tmp_path, with_field(field, LONG) + b"\n" + lines(BESIDE))
+    assert tables.counts.kept == 3
+    assert tables.counts.quarantined == 0
+
+
+def test_a_number_of_absurd_length_in_a_payload_that_is_needed_counts_as_absent():
+    follow = modern(1, "FollowEvent", payload={"target": {"login": "cid"}, "member": 0})
+    event = read_event(line(follow).replace(b'"member":0', b'"member":' + LONG))
+    assert event is not None
+    assert resolve(event)[2] == "cid"
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        *(
+            "0001-01-01T00:00:00+23:59",
+            "9999-12-31T23:59:59-23:59",
+            "10000-01-01T00:00:00Z",
+            "\0",
+            "9" * 5000,
+        ),
+        *("2015-02-30T00:00:00Z", "2015-01-01T24:00:01Z", "2015-01-01T00:00:00+99:00"),
+        "2012/99/18 00:00:05 -0700",
+    ],
+)
+def test_times_out_of_range_are_quarantined(time, tmp_path):
+    tables = read(tmp_path, lines([modern(9, created_at=time), *BESIDE]))
+    assert tables.quarantine["reason"].to_list() == ["created_at is not a time"]
+    assert tables.events["event_id"].to_list() == ["1", "2"]
+
+
+def test_the_last_of_two_equal_keys_counts_as_everywhere_in_json(tmp_path):
+    twice = line(modern(9)).replace(b'"type":', b'"type":"WatchEvent","type":')
+    not_one = line(modern(8))[:-1] + b',"type":"User"}'
+    for text in (twice + b"\n" + not_one, b"{" + twice + not_one):
+        tables = read(tmp_path, text)
+        assert tables.events["type"].to_list() == ["PushEvent"]
+
+
+def test_a_byte_order_mark_costs_no_event(tmp_path):
+    tables = read(tmp_path, b"\xef\xbb\xbf" + lines(BESIDE))
+    assert tables.events["event_id"].to_list() == ["1", "2"]
+    assert tables.quarantine["bytes"].to_list() == [3]
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"\n" * 300_000, b" \r\n\t" * 100_000])
+def test_an_hour_of_blanks_is_an_hour_without_events(text, tmp_path):
+    tables = read(tmp_path, text)
+    assert (tables.counts.events, tables.damaged) == (0, False)
+    assert dict(tables.events.schema)["created_at"] == pl.Datetime("us")
+
+
+def test_an_empty_id_is_none(tmp_path):
+    tables = read(tmp_path, lines([modern(1, actor=actor, id="") for actor in ("ann", "cid", "ann")]))
+    assert tables.events["event_id"].n_unique() == tables.counts.kept == 2
+
+
+def test_ids_that_only_look_alike_are_different_events(tmp_path):
+    ids = ["7", "07", " 7", "+7", "7_0", "70", "٧", "-7", str(2**64 + 7), str(2**63), "x7"]
+    tables = read(tmp_path, lines([modern(1, id=id_) for id_ in [*ids, *ids, 7]]))
+    assert tables.events["event_id"].to_list() == ids
+    assert tables.counts.duplicates == len(ids) + 1
+
+
+UNITS = {
+    "cut events": b'{"type":"PushEvent","actor":"a',
+    "levels": b'{"type":"PushEvent","a":',
+    "arrays": b'{"a":[',
+    "braces": b"{",
+    "brackets": b"[",
+    "quotes": b'{"',
+    "escapes": b'{"\\"',
+    "numbers": b'{"a":[0,',
+    "objects": b'{"a":1}',
+    "blanks": b"{   ",
+}
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_hostile_text_is_followed_at_most_twice_and_hides_no_event(unit, end, tmp_path, monkeypatch):
+    followed = 0
+
+    class Counting:
+        def __init__(self, pattern):
+            self.pattern = pattern
+
+        def match(self, text, at):
+            nonlocal followed
+            match = self.pattern.match(text, at)
+            followed += 1 if match is None else match.end() - at
+            return match
+
+    for name in ("MARK", "MEMBERS", "ELEMENTS"):
+        monkeypatch.setattr(salvage, name, Counting(getattr(salvage, name)))
+    text = unit * (300_000 // len(unit)) + end + line(modern(1)) + unit * 1000 + end + line(modern(2))
+    items = list(salvage.salvage(text, 0))
+    assert [item.event.id for item in items if isinstance(item, Salvaged)] == ["1", "2"]
+    assert followed < 4 * len(text)
+
+
+def test_no_event_is_lost_where_the_reader_gives_up(tmp_path):
+    limits = Limits(event_bytes=100_000)
+    unit = b'{"type":"PushEvent","actor":"a'
+    for length in range(99_000, 135_000, 3_001):
+        text = (unit * 9000)[:length] + line(modern(1)) + (unit * 9000)[:length] + line(modern(2)) + b"\n"
+        tables = read(tmp_path, text, limits)
+        assert tables.events["event_id"].to_list() == ["1", "2"], length
+        assert tables.damaged
+
+
+def test_levels_without_end_hold_no_event_but_the_innermost(tmp_path):
+    depth = 20_000
+    text = b'{"type":"PushEvent","a":' * depth + line(modern(1)) + b"}" * depth + b"\n" + line(modern(2))
+    tables = read(tmp_path, text)
+    assert tables.events["event_id"].to_list()[-1] == "2"
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("PushEvent"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+events = st.builds(
+    lambda event, odd: event | odd,
+    st.sampled_from([modern(9), second(), modern(9, "FollowEvent"), {}]),
+    st.dictionaries(st.sampled_from([*FIELDS, "more"]), values, max_size=4),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(odd=st.lists(events, max_size=4), ascii_only=st.booleans(), end=st.sampled_from(["\n", "", " ", "\0"]))
+def test_events_of_any_form_are_accounted_for_and_cost_no_other(odd, ascii_only, end, tmp_path_factory):
+    told = [json.dumps(event, ensure_ascii=ascii_only) for event in [BESIDE[0], *odd, BESIDE[1]]]
+    text = end.join(told).encode("utf-8", "surrogatepass")
+    tables = read(tmp_path_factory.mktemp("odd"), text)
+    assert {"1", "2"} <= set(tables.events["event_id"])
+    assert not tables.damage
+
+
+@settings(max_examples=80, deadline=None)
+@given(value=values)
+def test_what_json_reads_salvage_follows_to_its_end(value):
+    text = json.dumps({"odd": value, "type": "PushEvent"}).encode()
+    (item,) = salvage.salvage(text, 0)
+    assert isinstance(item, Salvaged)
+    assert item.text == text

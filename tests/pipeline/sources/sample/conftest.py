@@ -1,0 +1,13 @@
+from pathlib import Path
+
+import pytest
+
+from pipeline.sources.sample import build
+
+
+@pytest.fixture(scope="session")
+def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the sample world is built."""
+    home = tmp_path_factory.mktemp("sample_home")
+    build(home)
+    return home

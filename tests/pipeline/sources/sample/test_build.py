@@ -1,0 +1,107 @@
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipeline.lake import Lake
+from pipeline.settings import Settings
+from pipeline.sources.sample import FIRST_DAY, LAST_DAY, build, sample_paths
+from pipeline.sources.sample.build import GITHUB_SPLIT
+
+
+def contents(home: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(home.rglob("*"))
+        if path.is_file() and path.name != ".env"  # names the home itself
+    }
+
+
+def test_two_builds_are_alike_byte_for_byte(sample_home: Path, tmp_path: Path):
+    assert build(tmp_path)
+    assert contents(tmp_path) == contents(sample_home)
+
+
+def test_a_finished_build_is_left_alone(sample_home: Path):
+    before = sample_paths(sample_home).marker.stat().st_mtime_ns
+    assert not build(sample_home)
+    assert sample_paths(sample_home).marker.stat().st_mtime_ns == before
+
+
+def test_a_build_of_other_settings_is_replaced_and_nothing_of_it_stays(sample_home: Path, tmp_path: Path):
+    paths = sample_paths(tmp_path)
+    paths.gharchive.mkdir(parents=True)
+    (paths.gharchive / "2013-01-01-0.json.gz").write_bytes(b"of another world")
+    paths.marker.write_text('{"recipe": {"version": 0}}')
+    assert build(tmp_path)
+    assert contents(tmp_path) == contents(sample_home)
+
+
+@pytest.mark.parametrize("seconds", [0.8, 1.6])
+def test_a_build_that_was_killed_is_completed_by_the_next(sample_home: Path, tmp_path: Path, seconds: float):
+    command = [sys.executable, "-m", "pipeline.sources.sample", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    time.sleep(seconds)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    build(tmp_path)
+    assert contents(tmp_path) == contents(sample_home)
+
+
+def test_the_command_says_what_it_did(sample_home: Path):
+    command = [sys.executable, "-m", "pipeline.sources.sample", str(sample_home)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "already built" in done.stdout
+
+
+def test_the_home_carries_the_settings_that_fit(sample_home: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in [name for name in os.environ if name.startswith("LDG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LDG_HOME", str(sample_home))
+    settings, paths = Settings.load(), sample_paths(sample_home)
+    assert settings.gharchive_url == str(paths.gharchive)
+    assert settings.social_evolution == str(paths.social_evolution)
+    assert settings.associations == ("FollowEvent", "MemberEvent")
+    assert settings.github_split == GITHUB_SPLIT
+    assert (settings.github_history, settings.github_end) == (FIRST_DAY, LAST_DAY)
+
+
+def test_settings_edited_in_the_sample_home_stay(tmp_path: Path):
+    build(tmp_path)
+    edited = sample_paths(tmp_path).environment.read_text().replace("LDG_SEEDS=3", "LDG_SEEDS=5")
+    sample_paths(tmp_path).environment.write_text(edited)
+    assert not build(tmp_path)
+    assert sample_paths(tmp_path).environment.read_text() == edited
+
+
+def test_a_home_that_was_moved_points_to_its_new_place(sample_home: Path, tmp_path: Path):
+    moved = tmp_path / "a home"
+    shutil.copytree(sample_home, moved)
+    assert build(moved)
+    assert str(moved) in sample_paths(moved).environment.read_text()
+
+
+def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(tmp_path: Path):
+    (tmp_path / ".env").write_text("LDG_SEEDS=7\n")
+    command = [sys.executable, "-m", "pipeline.sources.sample", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "a home of its own" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]
+
+
+@pytest.mark.parametrize("dataset", ["github", "social_evolution"])
+def test_the_planted_graph_is_symmetric_without_self_loops(sample_home: Path, dataset: str):
+    graph = pl.read_parquet(Lake(sample_home).known_graph(dataset))
+    assert graph.schema == {"source": pl.String, "target": pl.String}
+    rows = Counter(graph.iter_rows())
+    assert max(rows.values()) == 1
+    assert all((target, source) in rows and source != target for source, target in rows)

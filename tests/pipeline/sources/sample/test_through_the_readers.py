@@ -1,0 +1,87 @@
+"""The sample world read as the real sources are: nothing is lost, and the planted graph can be recovered."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from pipeline.event_table import EventTable, Split
+from pipeline.lake import Lake
+from pipeline.settings import Settings
+from pipeline.sources.gharchive.day import read_day
+from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
+from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork, subnetwork_table
+from pipeline.sources.sample import FIRST_DAY, LAST_DAY, SAMPLE_ENVIRONMENT, sample_paths
+from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
+from pipeline.sources.social_evolution.files import fetch_social_evolution
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory, sample_home: Path) -> Lake:
+    """A lake into which every day of the sample world was read."""
+    lake = Lake(tmp_path_factory.mktemp("lake"))
+    rules = EventRules(associations=frozenset(SAMPLE_ENVIRONMENT["LDG_ASSOCIATIONS"].split(",")))
+    source = FetchSettings(base=str(sample_paths(sample_home).gharchive))
+    for days in range((LAST_DAY - FIRST_DAY).days + 1):
+        day = FIRST_DAY + timedelta(days=days)
+        fetch_day(day, lake, source)
+        read_day(day, lake, rules)
+    return lake
+
+
+def recovery(table: EventTable, known: Path) -> float:
+    """AUC of how often a pair interacts before the test period against the planted graph."""
+    names = table.nodes["name"].to_list()
+    number = {name: node for node, name in enumerate(names)}
+    often, planted = np.zeros((2, len(names), len(names)))
+    before = table.events.filter((pl.col("split") != "test") & (pl.col("kind") == "communication"))
+    for u, v in before.select("u", "v").iter_rows():
+        often[u, v] += 1
+        often[v, u] += 1
+    for source, target in pl.read_parquet(known).iter_rows():
+        if source in number and target in number:
+            planted[number[source], number[target]] = 1
+    pairs = np.triu_indices(len(names), 1)
+    assert (often[pairs] > 0)[planted[pairs] > 0].mean() > 0.6, "few planted ties are idle"
+    assert planted[pairs][often[pairs] > 0].mean() > 0.5, "pairs that interact are mostly planted"
+    return float(roc_auc_score(planted[pairs], often[pairs]))
+
+
+@pytest.mark.slow
+def test_every_event_of_the_hour_files_is_accounted_for(lake: Lake):
+    account = pl.concat([pl.read_parquet(path) for path in sorted(lake.github_accounts.glob("*.parquet"))])
+    assert account.filter(pl.col("status") == "missing").height == 1
+    sums = account.select(pl.col("events", "kept", "ignored", "duplicates", "quarantined").sum()).row(0)
+    assert sums[0] == sum(sums[1:])
+    assert sums[3] == 8 + 8  # repeated within a file, and in the next
+    assert sums[4] == 4 + 3 + 3  # cut and glued, truncated last lines, runs of NUL bytes
+
+
+@pytest.mark.slow
+def test_the_archive_gives_a_network_whose_planted_graph_shows(lake: Lake, sample_home: Path):
+    settings = Settings.from_environment(SAMPLE_ENVIRONMENT)
+    rule = SubnetworkRule(
+        settings.github_min_communications,
+        settings.github_min_associations,
+        settings.github_start,
+        settings.github_end,
+    )
+    network = find_subnetwork(lake.github_events, rule)
+    known = Lake(sample_home).known_graph("github")
+    logins = set(network.accounts["login"])
+    assert 55 <= len(logins) <= 70
+    assert len(logins & set(pl.read_parquet(known)["source"])) >= 0.9 * len(logins)
+    table = subnetwork_table(
+        lake.github_events, network, Split(settings.github_split, settings.github_time_zone)
+    )
+    assert recovery(table, known) > 0.85
+
+
+def test_the_zip_gives_a_network_whose_planted_graph_shows(tmp_path: Path, sample_home: Path):
+    files = fetch_social_evolution(str(sample_paths(sample_home).social_evolution), Lake(tmp_path), False)
+    table = social_evolution_table(files, SocialEvolutionRules())
+    assert recovery(table, Lake(sample_home).known_graph("social_evolution")) > 0.85

@@ -1,0 +1,137 @@
+"""The home of the paper's experiments: complete, pinned, and never another home's."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from dotenv import dotenv_values
+
+from pipeline.lake import Lake
+from pipeline.results.published import TABLE_3
+from pipeline.settings import Settings, environment_lines
+from pipeline.sources import paper
+from pipeline.sources.paper import PaperError, is_the_papers, prepare
+from pipeline.sources.registry import registry
+from pipeline.variants import variant_named
+from tests.whole_system import environment, run_module
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Files named like the real ones."""
+    for name in paper.GITHUB_FILES:
+        path = tmp_path / "data" / "github_2013" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    (tmp_path / "data" / "social_evolution").mkdir()
+    (tmp_path / "data" / "social_evolution" / "SocialEvolution.zip").write_text("zip")
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "it's home"
+
+
+def settings_of(home: Path) -> Settings:
+    return Settings.from_environment(
+        {name: text or "" for name, text in dotenv_values(home / ".env").items()}
+    )
+
+
+def test_a_prepared_home_holds_the_data_and_the_papers_settings(data: Path, home: Path) -> None:
+    assert prepare(data, home, {})
+    settings = settings_of(home)
+    assert (settings.seeds, settings.epochs, settings.batch, settings.learning_rate) == (10, 5, 200, 2e-4)
+    assert settings.social_evolution == str(data / "social_evolution" / "SocialEvolution.zip")
+    spec = next(spec for spec in registry(Lake(home)) if spec.name == "github_2013")
+    assert (spec.problem, spec.relations) == (None, ("Follow",))
+    assert (home / "own" / "github_2013" / "events.parquet").read_text() == "events.parquet"
+    assert is_the_papers(home)
+
+
+def test_preparing_again_changes_nothing(data: Path, home: Path) -> None:
+    prepare(data, home, {})
+    before = (home / ".env").read_bytes()
+    assert not prepare(data, home, {})
+    assert (home / ".env").read_bytes() == before
+
+
+def test_every_training_is_a_variant_and_every_row_of_table_3_is_trained() -> None:
+    relations = {spec.name: spec.relations for spec in registry(Lake(Path("nowhere")))}
+    relations["github_2013"] = relations["github"]
+    trained = paper.trainings()
+    assert len(trained) == len(set(trained)) == 38
+    for dataset, variant in trained:
+        assert variant_named(variant, relations[dataset]).key == variant
+    lanes = {"GitHub": "github_2013", "Social Evolution": "social_evolution"}
+    for paper_data, variant, *_ in TABLE_3:
+        for interaction in ("concat", "bilinear"):
+            assert (lanes[paper_data], f"{variant}-{interaction}") in trained
+
+
+def test_a_variable_of_the_shell_tries_training_settings_but_no_data_rule(data: Path, home: Path) -> None:
+    tried = {"LDG_SEEDS": "1", "LDG_EPOCHS": "1", "LDG_SOCIAL_EVOLUTION_PROBABILITY": "0.1", "LDG_HOME": "x"}
+    prepare(data, home, tried)
+    settings = settings_of(home)
+    assert (settings.seeds, settings.epochs, settings.social_evolution_probability) == (1, 1, 0.8)
+    assert not is_the_papers(home)
+
+
+def test_every_setting_that_decides_a_result_is_pinned(data: Path, home: Path) -> None:
+    prepare(data, home, {})
+    names = {f"LDG_{field.name.upper()}" for field in fields(Settings)}
+    assert names - set(paper.FREE) <= set(dotenv_values(home / ".env"))
+
+
+@pytest.mark.parametrize("kept", ["LDG_SEEDS=3\n", "", "LDG_SOCIAL_EVOLUTION=elsewhere\n"])
+def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(data: Path, home: Path, kept: str) -> None:
+    home.mkdir()
+    (home / ".env").write_text(kept)
+    with pytest.raises(PaperError, match=r"LDG_SEEDS is .* there, '10' here.*another home"):
+        prepare(data, home, {})
+    assert [path.name for path in home.iterdir()] == [".env"]
+    assert (home / ".env").read_text() == kept
+
+
+def test_other_settings_than_those_of_the_home_are_refused(data: Path, home: Path) -> None:
+    prepare(data, home, {})
+    with pytest.raises(PaperError, match="LDG_SEEDS is '10' there, '1' here"):
+        prepare(data, home, {"LDG_SEEDS": "1"})
+    assert is_the_papers(home)
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["github_2013/nodes.parquet", "github_2013/events.parquet", "social_evolution/SocialEvolution.zip"],
+)
+def test_data_without_a_file_is_refused_by_its_name(data: Path, home: Path, missing: str) -> None:
+    (data / missing).unlink()
+    with pytest.raises(PaperError, match=missing):
+        prepare(data, home, {})
+    assert not home.exists()
+
+
+def test_the_command_says_what_it_did(data: Path, home: Path) -> None:
+    said = run_module(
+        "pipeline.sources.paper", str(data), str(home), environment=environment(home.parent / "other")
+    )
+    assert "prepared" in said
+    assert is_the_papers(home)
+
+
+def test_the_documented_extract_is_the_one_that_is_used() -> None:
+    document = (ROOT / "docs" / "your-own-data.md").read_text(encoding="utf-8")
+    assert f"```toml\n{paper.GITHUB_TOML.read_text(encoding='utf-8')}```" in document
+
+
+def test_settings_survive_the_way_through_a_file(home: Path) -> None:
+    settings = replace(
+        Settings(), home=Path("it's here"), github_max_nodes=5, keep_raw=False, variants=("a", "b")
+    )
+    home.mkdir()
+    (home / ".env").write_text(environment_lines(settings.environment()))
+    assert settings_of(home) == settings
+    assert Settings.from_environment(Settings().environment()) == Settings()

@@ -1,0 +1,59 @@
+import subprocess
+import sys
+
+import pytest
+
+from model.parameters import count_parameters, width_of
+from pipeline.variants import Variant, variant_named, variants_for
+
+RELATIONS = ["CloseFriend", "BlogLivejournalTwitter"]
+
+
+def test_every_row_of_the_results_table_has_its_own_key():
+    keys = [variant.key for variant in variants_for(RELATIONS)]
+    assert len(set(keys)) == len(keys)
+    assert {
+        "dyrep-concat",
+        "dyrep_bloglivejournaltwitter-bilinear",
+        "ldg_learned_sparse_freq-bilinear",
+    } <= set(keys)
+
+
+def test_a_variant_is_found_by_its_key_and_an_unknown_key_says_what_there_is():
+    assert variant_named("gat-concat", RELATIONS) == Variant("gat", "concat", attention="gat")
+    with pytest.raises(ValueError, match="ldg_learned_sparse-bilinear"):
+        variant_named("ldg", RELATIONS)
+
+
+def test_naming_variants_does_not_import_torch():
+    code = "import sys, pipeline.variants; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"interaction": "sum"}, "interaction"),
+        ({"interaction": "concat", "attention": "learned"}, "prior"),
+        ({"interaction": "concat", "edge_types": 2}, "edge_types"),
+        ({"interaction": "bilinear", "wide": True}, "wide"),
+    ],
+)
+def test_an_impossible_variant_is_refused_naming_the_argument(arguments, named):
+    with pytest.raises(ValueError, match=named):
+        Variant("odd", **arguments)
+
+
+def test_the_wide_model_has_as_many_parameters_as_the_bilinear_one():
+    wide = variant_named("dyrep_wide-concat", RELATIONS)
+    bilinear = count_parameters(variant_named("dyrep-bilinear", RELATIONS), 32)
+    ours = count_parameters(wide, width_of(wide, 32))
+    assert abs(ours - bilinear) / bilinear < 0.03
+
+
+@pytest.mark.parametrize("edge_types", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("prior", ["uniform", "sparse"])
+def test_priors_are_distributions_over_edge_types(edge_types, prior):
+    variant = Variant("ldg", "concat", attention="learned", prior=prior, edge_types=edge_types)
+    assert sum(variant.prior_probabilities) == pytest.approx(1)
+    assert len(variant.prior_probabilities) == edge_types + (prior == "sparse")
