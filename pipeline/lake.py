@@ -138,6 +138,16 @@ def write_parquet(frame: pl.DataFrame, path: Path) -> None:
         frame.write_parquet(temporary)
 
 
+def scan_parquet(path: Path) -> pl.LazyFrame:
+    """The Parquet file at `path`, read when asked for: the path is no pattern, its folders are no columns."""
+    return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """The Parquet file at `path`: the path is no pattern, its folders are no columns."""
+    return pl.read_parquet(path, glob=False, hive_partitioning=False)
+
+
 def write_text(text: str, path: Path) -> None:
     """Write `text` as UTF-8, whole or not at all."""
     with replacing(path) as temporary:
