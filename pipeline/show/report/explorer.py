@@ -18,6 +18,7 @@ from pipeline.results.trained import (
     variant_label,
 )
 from pipeline.show.report.layout import layout
+from pipeline.text import printable
 
 SNAPSHOTS = 60
 EDGES_A_VARIANT = 60_000
@@ -49,7 +50,7 @@ def dataset_data(lake: Lake, table: EventTable, variants: list[str]) -> dict[str
     return {
         "name": table.name,
         "title": table.title,
-        "names": table.nodes["name"].to_list(),
+        "names": [printable(name) for name in table.nodes["name"]],
         "x": np.round(place[:, 0], 4).tolist(),
         "y": np.round(place[:, 1], 4).tolist(),
         "community": community.tolist(),
