@@ -20,6 +20,14 @@ class Lake:
 
     home: Path
 
+    def __post_init__(self) -> None:
+        # At ? or \ DuckDB writes its log elsewhere; the address of Dagster's SQLite ends at ? and decodes %.
+        if refused := sorted(set(str(self.home.absolute())) & set("?%\\")):
+            raise ValueError(
+                f"the home {self.home.absolute()} has {' and '.join(refused)} in its path, which databases "
+                "read as something else: set LDG_HOME to a folder without"
+            )
+
     @property
     def gharchive_raw(self) -> Path:
         """Hour files as published, in `YYYY/MM/DD/` folders, each with what is known of it beside it."""
