@@ -17,7 +17,7 @@ from pipeline.variants import variants_for
 FORMATS = (".csv", ".csv.gz", ".parquet")
 # The relation of a dataset whose ties are given as graphs only, or not at all.
 TIES = "Association"
-LARGEST = 256 * 1024  # bytes; reading a TOML can take the square of its size
+LARGEST = 32 * 1024  # bytes; reading a TOML can take time with the square of its size
 LONGEST_VALUE = 200  # characters of a value that a message repeats
 
 
@@ -148,12 +148,8 @@ TAKES = {
 
 def read_dataset_toml(toml: Path) -> DatasetToml:
     """Read and check a `dataset.toml`; files are looked for but not opened."""
+    values = parsed(toml)
     try:
-        if not toml.is_file():
-            raise OwnDataError(f"{toml} cannot be read: it is not a file")
-        if (size := toml.stat().st_size) > LARGEST:
-            raise OwnDataError(f"{toml} has {size:,} bytes; it takes {LARGEST:,} at most, events go to files")
-        values = tomllib.loads(toml.read_text(encoding="utf-8"))
         return msgspec.convert(
             values,
             DatasetToml,
@@ -162,12 +158,24 @@ def read_dataset_toml(toml: Path) -> DatasetToml:
         )
     except msgspec.ValidationError as error:
         raise OwnDataError(f"{toml}: {in_words(str(error), values)}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise OwnDataError(f"{toml} is not TOML: {error}") from None
-    except RecursionError:
-        raise OwnDataError(f"{toml} is nested too deeply; it takes tables within tables at most") from None
+
+
+def parsed(toml: Path) -> dict[str, Any]:
+    """The values of a TOML file of a sensible size."""
+    try:
+        if not toml.is_file():
+            raise OwnDataError(f"{toml} cannot be read: it is not a file")
+        if (size := toml.stat().st_size) > LARGEST:
+            raise OwnDataError(f"{toml} has {size:,} bytes; it takes {LARGEST:,} at most, events go to files")
+        content = toml.read_bytes()
     except OSError as error:
         raise OwnDataError(f"{toml} cannot be read: {error}") from error
+    try:
+        return tomllib.loads(content.decode())
+    except RecursionError:
+        raise OwnDataError(f"{toml} is nested too deeply; it takes tables within tables at most") from None
+    except ValueError as error:
+        raise OwnDataError(f"{toml} is not TOML: {error}") from None
 
 
 def present_file(folder: Path, value: object) -> Path:
@@ -195,7 +203,10 @@ def require_zone(name: str) -> None:
 
 def shortened(value: object) -> str:
     """`value` as Python writes it, short enough for a message."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        return f"too large a value ({type(value).__name__})"
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 

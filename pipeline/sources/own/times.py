@@ -10,8 +10,8 @@ YEARS = f"the years {EARLIEST.year} to {LATEST.year - 1}"
 # How many a second has.
 UNIX_UNITS: dict[str, int] = {"unix_s": 1, "unix_ms": 1_000, "unix_us": 1_000_000}
 UNITS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-# A directive that reads an offset from UTC; %%z is a percent sign and a z.
-OFFSET = re.compile(r"(?:[^%]|%[^:#z+])*%(?:[:#]*z|\+)", re.DOTALL)
+# A directive that reads an offset from UTC.
+OFFSET = re.compile(r"%(?:[:#]*z|\+)")
 DAY = 86_400
 
 
@@ -63,7 +63,7 @@ def moment(dtype: pl.DataType, time_format: str | None, time_zone: str) -> pl.Ex
     if dtype != pl.String:
         raise TimesError(f"is a column of {dtype}; it takes texts, numbers, or days with or without a time")
     text = column.str.strip_chars()
-    if time_format is not None and OFFSET.match(time_format):
+    if time_format is not None and OFFSET.search(time_format):
         return bounded(text.str.to_datetime(time_format, strict=False, time_unit="us", time_zone="UTC"))
     if time_format is not None:
         return localized(bounded(text.str.to_datetime(time_format, strict=False, time_unit="us")), time_zone)
