@@ -70,13 +70,13 @@ def main() -> None:
 
 
 def sourced(specs: Sequence[DatasetSpec], settings: Settings, console: Console) -> list[DatasetSpec]:
-    """`specs`, without those whose source is missing: an error for one that was asked for by name."""
-    reasons = {spec.name: spec.source.missing(settings) for spec in specs}
+    """`specs`, without those that cannot be built: an error for one that was asked for by name."""
+    reasons = {spec.name: spec.problem or spec.source.missing(settings) for spec in specs}
     for name, reason in reasons.items():
         if reason is not None and name in settings.datasets:
             raise ValueError(f"LDG_DATASETS names {name}, but {reason}")
         if reason is not None:
-            console.print(f"{name}: left out, {reason}")
+            console.print(f"{name}: left out, {reason}", markup=False, soft_wrap=True)
     return [spec for spec in specs if reasons[spec.name] is None]
 
 

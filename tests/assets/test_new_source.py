@@ -83,6 +83,18 @@ def test_days_of_the_archive_are_taken_by_the_month(settings: Settings) -> None:
     assert subnetwork.assets == (AssetKey(["github", "subnetwork"]),)
 
 
+def test_a_dataset_that_cannot_be_built_is_left_out_and_the_others_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "own" / "broken"
+    folder.mkdir(parents=True)
+    (folder / "dataset.toml").write_text('[events]\nfile = "none.csv"\n[split]\ntest_start = 2024-01-01\n')
+    settings, console = Settings(home=tmp_path), Console(record=True, width=120)
+    assert [spec.name for spec in sourced(registry(settings), settings, console)] == ["github"]
+    assert "[events] file is 'none.csv', but there is no file" in console.export_text()
+    asked = Settings(home=tmp_path, datasets=("broken",))
+    with pytest.raises(ValueError, match=r"LDG_DATASETS names broken, but .*dataset.toml: \[events\] file"):
+        sourced(registry(asked), asked, console)
+
+
 def test_a_source_that_is_missing_is_left_out_unless_it_was_asked_for(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     console = Console(record=True, width=120)

@@ -172,7 +172,7 @@ def test_what_breaks_the_contract_is_refused_by_name(changes, message):
 )
 def test_a_split_that_cannot_be_is_refused_by_name(settings, message):
     with pytest.raises(ValueError, match=message):
-        Split(**{"test_start": BEGIN, **settings})
+        replace(Split(BEGIN), **settings)
 
 
 @pytest.mark.parametrize(

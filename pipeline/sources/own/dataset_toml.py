@@ -115,7 +115,7 @@ class Associations(Table, frozen=True):
 
 
 class DatasetToml(Table, frozen=True, kw_only=True):
-    """A whole `dataset.toml`. Files are absolute and were there when it was read."""
+    """A whole `dataset.toml`; its files were there when it was read."""
 
     title: Text | None = None
     description: Text = ""

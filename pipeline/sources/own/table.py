@@ -9,6 +9,7 @@ from pipeline.event_table import EventTable, build_event_table
 from pipeline.lake import scan_parquet
 from pipeline.sources.own.dataset_toml import DatasetToml, OwnDataError, Pairs, read_dataset_toml
 from pipeline.sources.own.times import TimesError, moments
+from pipeline.text import printable
 
 
 def own_table(name: str, folder: Path) -> EventTable:
@@ -111,7 +112,7 @@ def read_columns(toml: Path, file: Path, section: str, columns: dict[str, str]) 
             if column not in present:
                 raise OwnDataError(
                     f"{toml}: [{section}] {key} is {column!r}, a column that {file.name} does not have; "
-                    f"it has {', '.join(present)}"
+                    f"it has {printable(', '.join(present))}"
                 )
         frame = rows.select(
             pl.col(column).alias(key) if key == "time" else pl.col(column).cast(pl.String).alias(key)
@@ -140,7 +141,7 @@ def kinds(toml: Path, keys: DatasetToml, events: pl.DataFrame) -> pl.Expr:
     if absent or unknown:
         wrong = f"names {absent[0]!r}, which no event is" if absent else f"does not name {unknown[0]!r}"
         raise OwnDataError(
-            f"{toml}: [kinds] {wrong}; the types in {keys.events.file.name}: {', '.join(types)}"
+            f"{toml}: [kinds] {wrong}; the types in {keys.events.file.name}: {printable(', '.join(types))}"
         )
     return (
         pl.when(pl.col("type").is_in(association))
