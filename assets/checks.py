@@ -6,7 +6,7 @@ from datetime import date
 import polars as pl
 from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, read_parquet
 from pipeline.sources.gharchive.checks import (
     account_faults,
     event_faults,
@@ -44,16 +44,16 @@ ARCHIVE_CHECKS = [
 
 def judge_days(lake: Lake, days: Sequence[date]) -> list[AssetCheckResult]:
     """The archive's checks over the days of a run, hour by hour so that memory stays that of one."""
-    account = pl.concat(pl.read_parquet(account_path(lake, day)) for day in days)
+    account = pl.concat(read_parquet(account_path(lake, day)) for day in days)
     unbalanced = unbalanced_files(account)
     share = quarantined_share(account)
     failed = account.filter(pl.col("status") == "failed")["file"].to_list()
     faults = account_faults(account)
     for day in days:
         for part in sorted(lake.github_day(day).glob("*.parquet")):
-            faults += [f"{day} {part.name}: {fault}" for fault in event_faults(pl.read_parquet(part))]
+            faults += [f"{day} {part.name}: {fault}" for fault in event_faults(read_parquet(part))]
         for part in sorted((lake.github_quarantine / f"date={day}").glob("*.parquet")):
-            faults += [f"{day} {part.name}: {fault}" for fault in quarantine_faults(pl.read_parquet(part))]
+            faults += [f"{day} {part.name}: {fault}" for fault in quarantine_faults(read_parquet(part))]
     warning = AssetCheckSeverity.WARN
     return [
         result("every_event_accounted_for", not unbalanced, {"files": unbalanced}),

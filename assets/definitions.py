@@ -6,14 +6,14 @@ from assets.lanes.dataset import dataset_chain
 from assets.lanes.github import gharchive_files, github_events, github_subnetwork
 from assets.lanes.results import result_assets
 from assets.lanes.social_evolution import social_evolution_files
-from assets.rules import datasets
 from assets.schedules import JOBS, SCHEDULES, SENSORS
 from pipeline.settings import Settings
+from pipeline.sources.registry import registry
 
 
 def build_definitions(settings: Settings) -> Definitions:
     """The whole system on the home of `settings`, with a lane for every dataset found there."""
-    specs = datasets(settings)
+    specs = registry(settings)
     chains = [asset for spec in specs for asset in dataset_chain(spec)]
     return Definitions(
         assets=[

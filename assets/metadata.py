@@ -7,6 +7,8 @@ from typing import Any
 import polars as pl
 from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
 
+from pipeline.lake import read_parquet
+
 PREVIEW_ROWS = 10
 
 
@@ -22,7 +24,7 @@ def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN40
 
 def shown_training(folder: Path, facts: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is shown of a trained variant: what its model.json says, and how each epoch came out."""
-    curves = pl.read_parquet(folder / "curves.parquet")
+    curves = read_parquet(folder / "curves.parquet")
     return shown(curves.filter(pl.col("mar").is_not_null()), **facts)
 
 

@@ -2,7 +2,7 @@
 
 from dagster import BackfillPolicy, DailyPartitionsDefinition, StaticPartitionsDefinition
 
-from pipeline.sources.registry import DatasetSpec
+from pipeline.sources.source import DatasetSpec
 from pipeline.variants import variants_for
 
 FILE_DAYS = DailyPartitionsDefinition(start_date="2011-02-12")

@@ -22,7 +22,7 @@ def adjacency_of(attention: AttentionRows) -> Tensor:
 
 def embeddings(variant: Variant, features: Tensor, adjacency: Tensor, named: dict[str, Tensor]) -> Tensor:
     """Z (S, N, d) by two layers over the graph as it is when the batch starts."""
-    pass_on = attend if variant.attention == "gat" else convolve
+    pass_on = PASS_ON[variant.attention]
     hidden = functional.relu(pass_on(features @ named["gnn.w1"], adjacency, named.get("gnn.a1")))
     return sigmoid(pass_on(hidden @ named["gnn.w2"], adjacency, named.get("gnn.a2")))
 
@@ -40,3 +40,6 @@ def attend(x: Tensor, adjacency: Tensor, weights: Tensor | None) -> Tensor:
     own, other = (x @ weights.transpose(1, 2)).unbind(2)  # (S, N) each
     scores = functional.leaky_relu(own.unsqueeze(2) + other.unsqueeze(1), 0.2)  # (S, N, N)
     return scores.masked_fill(~adjacency, float("-inf")).softmax(2) @ x
+
+
+PASS_ON = {"gcn": convolve, "gat": attend}

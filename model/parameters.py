@@ -33,7 +33,7 @@ def intensity_shapes(variant: Variant, d: int) -> Shapes:
 def shapes_of(variant: Variant, d: int) -> Shapes:
     """Name and shape of every parameter of one seed, inputs before outputs."""
     shapes = intensity_shapes(variant, d)
-    if variant.attention in ("gcn", "gat"):
+    if not variant.is_recurrent:
         shapes |= {"gnn.w1": (d, d), "gnn.w2": (d, d)}
         if variant.attention == "gat":
             shapes |= {"gnn.a1": (2, d), "gnn.a2": (2, d)}

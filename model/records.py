@@ -21,7 +21,7 @@ from model.parameters import Parameters, count_parameters
 from model.ranking import Frequencies, log_density
 from model.state import State, initial_state
 from model.stream import COMMUNICATION, Stream
-from pipeline.lake import write_json, write_parquet
+from pipeline.lake import read_parquet, write_json, write_parquet
 from pipeline.progress import Progress
 
 PARTNERS = 10
@@ -250,4 +250,4 @@ def read_finished(run: Run, folder: Path, known: dict[str, Any]) -> pl.DataFrame
     run.chosen_epoch = [known["chosen_epoch"].get(str(seed)) for seed in run.settings.seeds]
     run.stopped = {int(seed): reason for seed, reason in known["stopped"].items()}
     run.seconds = known["training_seconds"]
-    return pl.read_parquet(folder / "curves.parquet")
+    return read_parquet(folder / "curves.parquet")

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
-from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 
 KINDS = ("association", "communication")
 CLOCKS = ("UTC", "local")
@@ -72,6 +72,12 @@ class Split:
             raise ValueError(
                 "test_start carries a UTC offset; it takes a time without one, read in time_zone"
             )
+        try:
+            on_clock(self.test_start, self.time_zone, self.clock)
+        except OverflowError:
+            raise ValueError(
+                f"test_start is {self.test_start}, in UTC outside the years 1 to 9999; it takes a time within"
+            ) from None
 
     @property
     def boundary(self) -> datetime:
@@ -80,10 +86,12 @@ class Split:
 
 
 def is_time_zone(name: str) -> bool:
-    """Whether the zone database knows `name`."""
+    """Whether Python and polars both know `name`; Python alone knows the machine's `localtime`, for one."""
     try:
         ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of the database is an OSError
+        pl.Series([datetime(2000, 1, 1)]).dt.replace_time_zone(name)
+    # A folder of the database is an OSError.
+    except (ZoneInfoNotFoundError, ValueError, OSError, pl.exceptions.PolarsError):
         return False
     return True
 
@@ -349,7 +357,7 @@ def read_event_table(folder: Path) -> EventTable:
             raise ValueError(
                 f"{path} is not the file that dataset.json describes, the table is half replaced: {remedy}"
             )
-    frames = {frame: pl.read_parquet(folder / f"{frame}.parquet") for frame in SCHEMAS}
+    frames = {frame: read_parquet(folder / f"{frame}.parquet") for frame in SCHEMAS}
     return EventTable(name=metadata["name"], title=metadata["title"], metadata=metadata, **frames)
 
 

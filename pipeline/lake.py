@@ -20,6 +20,14 @@ class Lake:
 
     home: Path
 
+    def __post_init__(self) -> None:
+        # At ? or \ DuckDB writes its log elsewhere; the address of Dagster's SQLite ends at ? and decodes %.
+        if refused := sorted(set(str(self.home.absolute())) & set("?%\\")):
+            raise ValueError(
+                f"the home {self.home.absolute()} has {' and '.join(refused)} in its path, which databases "
+                "read as something else: set LDG_HOME to a folder without"
+            )
+
     @property
     def gharchive_raw(self) -> Path:
         """Hour files as published, in `YYYY/MM/DD/` folders, each with what is known of it beside it."""
@@ -136,6 +144,16 @@ def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """Write `frame` as Parquet, whole or not at all."""
     with replacing(path) as temporary:
         frame.write_parquet(temporary)
+
+
+def scan_parquet(path: Path) -> pl.LazyFrame:
+    """The Parquet file at `path`, read when asked for: the path is no pattern, its folders are no columns."""
+    return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """The Parquet file at `path`: the path is no pattern, its folders are no columns."""
+    return pl.read_parquet(path, glob=False, hive_partitioning=False)
 
 
 def write_text(text: str, path: Path) -> None:

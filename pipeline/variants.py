@@ -11,6 +11,9 @@ Interaction = Literal["concat", "bilinear"]
 Attention = Literal["association", "random", "learned", "gcn", "gat"]
 Prior = Literal["uniform", "sparse"]
 
+# Graph networks on the association graph, whose embeddings no event updates.
+STATIC: tuple[Attention, ...] = ("gcn", "gat")
+
 INTERACTIONS: tuple[Interaction, ...] = get_args(Interaction)
 SPARSE_PRIORS = {
     1: (0.95, 0.05),
@@ -77,7 +80,7 @@ class Variant:
     @property
     def is_recurrent(self) -> bool:
         """Whether events update embeddings (all but the static graph networks)."""
-        return self.attention not in ("gcn", "gat")
+        return self.attention not in STATIC
 
     @property
     def prior_probabilities(self) -> tuple[float, ...]:

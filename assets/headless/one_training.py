@@ -15,8 +15,8 @@ from dagster import AssetKey, Definitions
 
 from assets.headless.steps import Step, instance_of, materialize
 from assets.lanes.dataset import dataset_chain
-from assets.rules import datasets
 from pipeline.settings import Settings
+from pipeline.sources.registry import registry
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     Thread(target=end_with_parent, daemon=True).start()
     settings = Settings.load()
     # Of one chain alone: what the whole system imports would take longer than a small training.
-    (spec,) = (spec for spec in datasets(settings) if spec.name == arguments.dataset)
+    (spec,) = (spec for spec in registry(settings) if spec.name == arguments.dataset)
     chain = Definitions(assets=dataset_chain(spec), resources={"settings": settings})
     job = chain.resolve_implicit_global_asset_job_def()
     step = Step((AssetKey([arguments.dataset, "trained_models"]),), arguments.variant)

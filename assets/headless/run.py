@@ -31,7 +31,7 @@ from pipeline.progress import duration
 from pipeline.runs import FinishedTraining, SessionRecord
 from pipeline.settings import Settings
 from pipeline.show.terminal import print_tables
-from pipeline.sources.registry import DatasetSpec
+from pipeline.sources.source import DatasetSpec
 from pipeline.variants import Variant
 
 
@@ -70,15 +70,14 @@ def main() -> None:
 
 
 def sourced(specs: Sequence[DatasetSpec], settings: Settings, console: Console) -> list[DatasetSpec]:
-    """`specs`, without Social Evolution if it has no source: an error if it was asked for by name."""
-    if settings.social_evolution:
-        return list(specs)
-    if "social_evolution" in settings.datasets:
-        raise ValueError("LDG_DATASETS names social_evolution, but LDG_SOCIAL_EVOLUTION names no source")
-    there = [spec for spec in specs if spec.source != "social_evolution"]
-    if len(there) < len(specs):
-        console.print("social_evolution: left out, LDG_SOCIAL_EVOLUTION names no source")
-    return there
+    """`specs`, without those that cannot be built: an error for one that was asked for by name."""
+    reasons = {spec.name: spec.problem or spec.source.missing(settings) for spec in specs}
+    for name, reason in reasons.items():
+        if reason is not None and name in settings.datasets:
+            raise ValueError(f"LDG_DATASETS names {name}, but {reason}")
+        if reason is not None:
+            console.print(f"{name}: left out, {reason}", markup=False, soft_wrap=True)
+    return [spec for spec in specs if reasons[spec.name] is None]
 
 
 @dataclass(frozen=True)
@@ -177,15 +176,16 @@ class HeadlessRun:
 
 def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
     """The runs that bring a dataset's raw material and make its event table."""
-    if spec.source == "github":
-        day = settings.github_history
-        while day <= settings.github_end:
-            last = min(day + timedelta(days=DAYS_A_RUN - 1), settings.github_end)
-            yield Step((AssetKey("gharchive_files"), AssetKey("github_events")), tags=day_range(day, last))
+    for raw in spec.source.steps:
+        assets = tuple(AssetKey.from_user_string(asset) for asset in raw.assets)
+        if not raw.daily:
+            yield Step(assets)
+            continue
+        day, end = spec.source.days(settings)
+        while day <= end:
+            last = min(day + timedelta(days=DAYS_A_RUN - 1), end)
+            yield Step(assets, tags=day_range(day, last))
             day = last + timedelta(days=1)
-        yield Step((AssetKey(["github", "subnetwork"]),))
-    if spec.source == "social_evolution":
-        yield Step((AssetKey("social_evolution_files"),))
     yield Step(tuple(AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")))
 
 

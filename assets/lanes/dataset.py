@@ -16,19 +16,14 @@ from dagster import (
 
 from assets.metadata import shown, shown_training
 from assets.partitions import variant_partitions
-from assets.rules import build_table, training_settings
+from assets.rules import training_settings
 from assets.schedules import REFRESHED
 from pipeline.event_table import check_event_table, read_event_table, write_event_table
 from pipeline.lake import write_parquet
 from pipeline.results.baselines import baselines
 from pipeline.settings import Settings
-from pipeline.sources.registry import DatasetSpec
+from pipeline.sources.source import DatasetSpec
 from pipeline.variants import variant_named
-
-SOURCES = {
-    "github": AssetKey(["github", "subnetwork"]),
-    "social_evolution": AssetKey("social_evolution_files"),
-}
 
 
 def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
@@ -40,7 +35,7 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         key=table_key,
         group_name=spec.name,
         kinds={"parquet", "polars"},
-        deps=[SOURCES[spec.source]] if spec.source in SOURCES else [],
+        deps=[AssetKey.from_user_string(spec.source.upstream)] if spec.source.upstream else [],
         description=f"{spec.title}: nodes, events in order of time, splits and association graphs. "
         f"{spec.description}",
         check_specs=[table_check],
@@ -48,7 +43,7 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
     )
     def event_table(settings: ResourceParam[Settings]) -> MaterializeResult:
         folder = settings.lake.dataset(spec.name)
-        write_event_table(build_table(spec, settings), folder)
+        write_event_table(spec.build(settings), folder)
         table = read_event_table(folder)
         violations = check_event_table(table)
         return MaterializeResult(

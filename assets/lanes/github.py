@@ -8,12 +8,13 @@ from dagster import AssetExecutionContext, MaterializeResult, MetadataValue, Res
 from assets.checks import ARCHIVE_CHECKS, judge_days
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS, MONTHLY_RUNS
-from assets.rules import event_rules, fetch_settings, subnetwork_rule
 from assets.schedules import REFRESHED
+from pipeline.lake import read_parquet
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import fetch_day
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
+from pipeline.sources.gharchive.source import event_rules, fetch_settings, subnetwork_rule
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
 
 
@@ -64,7 +65,7 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
     for day in days:
         account = read_day(day, settings.lake, rules, keep_raw=settings.keep_raw, log=context.log.info)
         parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
-        head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(pl.read_parquet, parts[:1])])
+        head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
         told = shown(
             head,
             **{f"hours_{status}": count for status, count in account.hours.items()},

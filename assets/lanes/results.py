@@ -10,7 +10,7 @@ from dagster import AssetKey, AssetsDefinition, MaterializeResult, MetadataValue
 
 from assets.metadata import shown
 from assets.schedules import REFRESHED
-from pipeline.lake import Lake
+from pipeline.lake import Lake, read_parquet
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.metrics import write_link_prediction, write_training_curves
 from pipeline.results.trained import finished_variants
@@ -18,7 +18,7 @@ from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from pipeline.settings import Settings
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
-from pipeline.sources.registry import DatasetSpec
+from pipeline.sources.source import DatasetSpec
 
 # Each result table: the step of every chain it is made from, the function that writes it, what it tells.
 TABLES: dict[str, tuple[str, Callable[[Lake], Any], str]] = {
@@ -118,7 +118,7 @@ def result_table(
     )
     def table(settings: ResourceParam[Settings]) -> MaterializeResult:
         write(settings.lake)
-        return MaterializeResult(metadata=shown(pl.read_parquet(settings.lake.results / f"{name}.parquet")))
+        return MaterializeResult(metadata=shown(read_parquet(settings.lake.results / f"{name}.parquet")))
 
     return table
 

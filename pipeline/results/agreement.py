@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
-from pipeline.lake import Lake, write_parquet
+from pipeline.lake import Lake, read_parquet, scan_parquet, write_parquet
 from pipeline.results.baselines import pair_counts
 from pipeline.results.metrics import MODEL_SCHEMA, TrainedVariant, stacked, trained_variants
 
@@ -81,7 +81,7 @@ def known_graphs(lake: Lake, dataset: str, table: EventTable) -> dict[tuple[str,
     }
     if lake.known_graph(dataset).exists():
         ids = table.nodes.select("name", "node")
-        planted = pl.read_parquet(lake.known_graph(dataset), columns=["source", "target"])
+        planted = read_parquet(lake.known_graph(dataset)).select("source", "target")
         graphs["planted", "final"] = planted.join(
             ids.rename({"name": "source", "node": "u"}), on="source"
         ).join(ids.rename({"name": "target", "node": "v"}), on="target")
@@ -119,7 +119,7 @@ def variant_agreement(
     trained: TrainedVariant, table: EventTable, graphs: dict[tuple[str, str], np.ndarray]
 ) -> pl.DataFrame:
     """Rows of the table `attention_auc` for one trained variant; none if it has no attention (GCN, GAT)."""
-    attention, nodes = pl.scan_parquet(trained.path("attention")), table.nodes.height
+    attention, nodes = scan_parquet(trained.path("attention")), table.nodes.height
     rows = [
         (seed, edge_type, relation, snapshot, *ranks.agreement(graph), label, len(graph))
         for seed, label, edge_type, ranks in attention_rankings(attention, nodes)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
-from pipeline.lake import Lake, write_parquet
+from pipeline.lake import Lake, read_parquet, write_parquet
 
 HITS_AT = (1, 3, 10)
 MOST_SLOTS = 10
@@ -145,7 +145,7 @@ def variant_names(folder: str) -> tuple[str, str]:
 
 def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
     """A variant's rankings beside their events; refused when communications are missing."""
-    ranked = pl.read_parquet(trained.path("rankings")).join(
+    ranked = read_parquet(trained.path("rankings")).join(
         with_history(table.events).drop("split"), on="idx", how="left"
     )
     if ranked["kind"].null_count():
@@ -257,7 +257,7 @@ def training_curves(lake: Lake) -> pl.DataFrame:
     """The table `training_curves` of all trained variants."""
     return stacked(
         (
-            trained.label(pl.read_parquet(trained.path("curves")), SCHEMAS["training_curves"])
+            trained.label(read_parquet(trained.path("curves")), SCHEMAS["training_curves"])
             for dataset in dataset_names(lake)
             for trained in trained_variants(lake, dataset)
         ),

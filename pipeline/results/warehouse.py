@@ -9,7 +9,7 @@ import duckdb
 import polars as pl
 
 from pipeline.event_table import dataset_names, read_event_table
-from pipeline.lake import Lake, replacing, write_parquet
+from pipeline.lake import Lake, read_parquet, replacing, write_parquet
 from pipeline.results import published
 
 MODEL = {"dataset": "VARCHAR", "variant": "VARCHAR", "interaction": "VARCHAR", "seed": "BIGINT"}
@@ -210,9 +210,7 @@ def add_archive(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """`gharchive_files`, and `github_events` as a view over Parquet: too large to copy."""
     create(warehouse, "gharchive_files", ARCHIVE_TABLES["gharchive_files"])
     accounts = [
-        pl.read_parquet(path, glob=False, hive_partitioning=False).select(
-            list(ARCHIVE_TABLES["gharchive_files"])
-        )
+        read_parquet(path).select(list(ARCHIVE_TABLES["gharchive_files"]))
         for path in sorted(lake.github_accounts.glob("*.parquet"))
     ]
     if accounts:
@@ -249,9 +247,9 @@ def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:
         for dataset in dataset_names(lake):
             path = lake.dataset(dataset) / "baselines.parquet"
             if path.exists():
-                yield pl.read_parquet(path).with_columns(dataset=pl.lit(dataset))
+                yield read_parquet(path).with_columns(dataset=pl.lit(dataset))
     elif (path := lake.results / f"{table}.parquet").exists():
-        yield pl.read_parquet(path)
+        yield read_parquet(path)
 
 
 def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:

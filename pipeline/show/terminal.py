@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.lake import Lake
+from pipeline.text import printable
 
 Row = dict[str, Any]
 
@@ -29,10 +30,16 @@ def print_tables(lake: Lake, console: Console) -> None:
 
 
 def rows(warehouse: duckdb.DuckDBPyConnection, query: str) -> list[Row]:
-    """The rows of a query, each by column name."""
+    """The rows of a query, each by column name, with texts that no terminal obeys."""
     result = warehouse.execute(query)
     columns = [column[0] for column in result.description or ()]
-    return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+    return [
+        {
+            column: printable(value) if isinstance(value, str) else value
+            for column, value in zip(columns, row, strict=True)
+        }
+        for row in result.fetchall()
+    ]
 
 
 def by_dataset(found: list[Row]) -> list[tuple[str, list[Row]]]:

@@ -162,11 +162,17 @@ def test_what_breaks_the_contract_is_refused_by_name(changes, message):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"time_zone": "Toronto"}, "time_zone"), ({"clock": "sidereal"}, "clock")],
+    [
+        ({"time_zone": "Toronto"}, "time_zone"),
+        *(({"time_zone": zone}, "time_zone") for zone in ("localtime", "Factory", "right/UTC", "posixrules")),
+        ({"clock": "sidereal"}, "clock"),
+        ({"test_start": datetime.min, "time_zone": "Asia/Tokyo"}, "outside the years 1 to 9999"),
+        ({"test_start": datetime.max, "time_zone": "America/Toronto"}, "outside the years 1 to 9999"),
+    ],
 )
 def test_a_split_that_cannot_be_is_refused_by_name(settings, message):
     with pytest.raises(ValueError, match=message):
-        Split(BEGIN, **settings)
+        replace(Split(BEGIN), **settings)
 
 
 @pytest.mark.parametrize(

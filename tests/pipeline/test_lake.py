@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.lake import replacing, sweep, write_json, write_parquet
+from pipeline.lake import Lake, replacing, sweep, write_json, write_parquet
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -41,3 +41,9 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path: Path) ->
     sweep(tmp_path)
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(kept)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["what?", "back\\slash", "100%"])
+def test_a_home_that_databases_would_take_for_another_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="set LDG_HOME to a folder without"):
+        Lake(tmp_path / name)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake
+from pipeline.lake import Lake, read_parquet
 from pipeline.results.trained import communication_graph, communities, variant_label
 from pipeline.show.figures.style import Figure, marks
 
@@ -22,7 +22,7 @@ def adjacency(lake: Lake, table: EventTable, variant: str) -> Figure:
     """Rows: initial and final. Columns: every relation, then every edge type of the attention S."""
     community = communities(communication_graph(table))
     order = np.lexsort((np.arange(community.size), community))
-    attention = pl.read_parquet(lake.model(table.name, variant) / "attention.parquet").filter(
+    attention = read_parquet(lake.model(table.name, variant) / "attention.parquet").filter(
         (pl.col("seed") == pl.col("seed").min()) & pl.col("label").is_not_null()
     )
     relations = table.metadata["relations"]

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, read_parquet
 from pipeline.results.trained import split_variant, variant_name
 from pipeline.show.figures.style import BLUE, INK, INTERACTION_COLOURS, Figure, marks
 
@@ -21,7 +21,7 @@ def training_curves(lake: Lake, dataset: str, variants: list[str]) -> Figure:
     ] or variants
     losses, mars = [], []
     for variant in variants:
-        curves = pl.read_parquet(lake.model(dataset, variant) / "curves.parquet")
+        curves = read_parquet(lake.model(dataset, variant) / "curves.parquet")
         name, interaction = split_variant(variant)
         who = {"model": variant_name(name), "interaction": interaction or "model"}
         losses.append(loss_points(curves).with_columns(**{key: pl.lit(value) for key, value in who.items()}))

@@ -6,7 +6,7 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake
+from pipeline.lake import Lake, read_parquet
 from pipeline.results.trained import pair_counts, showcase_variant, split_variant, variant_label
 from pipeline.show.figures.style import GREEN, INK, RED, SKY, Figure, marks
 
@@ -23,7 +23,7 @@ def embeddings(lake: Lake, table: EventTable, variants: list[str]) -> Figure:
     labels = [f"{names[u]} – {names[v]} ({n:,})" for u, v, n in pairs.iter_rows()]
     panels = []
     for variant in shown:
-        frame = pl.read_parquet(lake.model(table.name, variant) / "embeddings.parquet")
+        frame = read_parquet(lake.model(table.name, variant) / "embeddings.parquet")
         frame = frame.filter(pl.col("seed") == pl.col("seed").min()).sort("node")
         place = tsne(np.array(frame["z"].to_list(), dtype=np.float32))
         panels.append(panel(place, pairs, labels, variant_label(variant)))

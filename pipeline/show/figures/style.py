@@ -3,12 +3,14 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 import polars as pl
 import vl_convert
 
 from pipeline.lake import replacing, write_text
+from pipeline.text import printable, printable_document
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
 INK, QUIET, FAINT = "#1f2933", "#5f6b7a", "#d9dee5"
@@ -70,7 +72,11 @@ def marks(rows: pl.DataFrame, mark: alt.MarkDef) -> alt.Chart:
 
     The rows travel as JSON text: as values, every combination of charts would copy them one by one.
     """
-    data = alt.InlineData(values=rows.write_json(), format=alt.JsonDataFormat(type="json"))
+    texts = (column for column in rows.get_columns() if column.dtype == pl.String)
+    shown = rows.with_columns(
+        pl.Series(column.name, [text and printable(text) for text in column], pl.String) for column in texts
+    )
+    data = alt.InlineData(values=shown.write_json(), format=alt.JsonDataFormat(type="json"))
     return alt.Chart(data, mark=mark)
 
 
@@ -84,9 +90,22 @@ def renumbered(svg: str) -> str:
     )
 
 
+def drawable(spec: Any) -> Any:  # noqa: ANN401 - JSON is any value
+    """A specification without the characters at which the renderer aborts the process."""
+    match spec:
+        case str():
+            return printable_document(spec)
+        case dict():
+            return {key: drawable(value) for key, value in spec.items()}
+        case list():
+            return [drawable(value) for value in spec]
+    return spec
+
+
 def drawn(figure: Figure) -> str:
     """The figure as SVG; the same figure gives the same text."""
-    svg = vl_convert.vegalite_to_svg({**figure.chart.to_dict(), "config": CONFIG}, vl_version=VEGA_LITE)
+    spec = {**drawable(figure.chart.to_dict()), "config": CONFIG}
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
     return renumbered(svg)
 
 

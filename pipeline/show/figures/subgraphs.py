@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake
+from pipeline.lake import Lake, read_parquet
 from pipeline.results.trained import communication_graph, communities, variant_label
 from pipeline.show.figures.style import BLUE, INK, PALETTE, QUIET, Figure, marks
 
@@ -24,7 +24,7 @@ def subgraphs(lake: Lake, table: EventTable, variant: str) -> Figure:
     for u, v in final.select("u", "v").iter_rows():
         graph.add_edge(u, v, weight=graph.get_edge_data(u, v, {"weight": 0.0})["weight"] + 1.0)
     chosen = busiest_circle(graph)
-    attention = pl.read_parquet(lake.model(table.name, variant) / "attention.parquet").filter(
+    attention = read_parquet(lake.model(table.name, variant) / "attention.parquet").filter(
         pl.col("seed") == pl.col("seed").min()
     )
     snapshots = sorted(attention.filter(pl.col("snapshot") > 0)["snapshot"].unique())

@@ -17,6 +17,7 @@ from pipeline.lake import Lake, write_text
 from pipeline.results.trained import finished_variants, read_model_facts, variant_label
 from pipeline.show.report.explorer import explorer_data
 from pipeline.show.report.tables import agreement_table, left_out_note, prediction_table, statistics_table
+from pipeline.text import printable_document
 
 
 def write_report(lake: Lake) -> Path:
@@ -49,7 +50,7 @@ def write_report(lake: Lake) -> Path:
     }
     # One pass, so that nothing put into a slot is ever taken for a slot.
     page = re.sub(r"<!--([a-z-]+)-->", lambda slot: slots[slot[1]], resource("page.html"))
-    write_text(page, lake.report)
+    write_text(printable_document(page), lake.report)
     return lake.report
 
 

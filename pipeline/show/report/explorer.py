@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake
+from pipeline.lake import Lake, read_parquet
 from pipeline.results.trained import (
     communication_graph,
     communities,
@@ -18,6 +18,7 @@ from pipeline.results.trained import (
     variant_label,
 )
 from pipeline.show.report.layout import layout
+from pipeline.text import printable
 
 SNAPSHOTS = 60
 EDGES_A_VARIANT = 60_000
@@ -49,7 +50,7 @@ def dataset_data(lake: Lake, table: EventTable, variants: list[str]) -> dict[str
     return {
         "name": table.name,
         "title": table.title,
-        "names": table.nodes["name"].to_list(),
+        "names": [printable(name) for name in table.nodes["name"]],
         "x": np.round(place[:, 0], 4).tolist(),
         "y": np.round(place[:, 1], 4).tolist(),
         "community": community.tolist(),
@@ -60,7 +61,7 @@ def dataset_data(lake: Lake, table: EventTable, variants: list[str]) -> dict[str
 def variant_data(lake: Lake, table: EventTable, variant: str) -> dict[str, Any]:
     """Attention snapshots and predictions of one variant."""
     folder, nodes = lake.model(table.name, variant), table.nodes.height
-    attention = pl.read_parquet(folder / "attention.parquet").filter(pl.col("seed") == pl.col("seed").min())
+    attention = read_parquet(folder / "attention.parquet").filter(pl.col("seed") == pl.col("seed").min())
     moments = attention.select("snapshot", "label", "created_at").unique("snapshot").sort("snapshot")
     kept = moments[
         np.unique(np.linspace(0, moments.height - 1, min(SNAPSHOTS, moments.height)).round().astype(int))
@@ -70,7 +71,7 @@ def variant_data(lake: Lake, table: EventTable, variant: str) -> dict[str, Any]:
     top = float(edges["weight"].max() or 1.0)  # ty: ignore[invalid-argument-type] - weights are floats
     weight = np.sqrt(np.clip(edges["weight"].to_numpy() / top, 0, 1))
     predictions = (
-        pl.read_parquet(folder / "predictions.parquet")
+        read_parquet(folder / "predictions.parquet")
         .filter(pl.col("seed") == pl.col("seed").min())
         .sort("node", "rank")
         .with_columns(share=pl.col("density") / pl.col("density").max().over("node"))

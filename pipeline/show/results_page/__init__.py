@@ -15,6 +15,7 @@ from pipeline.show.results_page import (
 from pipeline.show.results_page.markdown import table
 from pipeline.show.results_page.measured import Measured, read_measured
 from pipeline.sources.paper import is_the_papers
+from pipeline.text import printable_document
 
 HEAD = "<!-- Written by `python -m pipeline.show.results_page`; change the code, not this page. -->\n"
 
@@ -34,7 +35,7 @@ def write_results_page(lake: Lake, page: Path) -> None:
     figures.remove_others(
         folder, {f"{name}_{shows}.svg" for name, drawings in shown.items() for shows in drawings}
     )
-    write_text(page_text(found, read_sessions(lake), shown), page)
+    write_text(printable_document(page_text(found, read_sessions(lake), shown)), page)
 
 
 def page_text(found: list[Measured], sessions: list[Session], shown: dict[str, dict[str, str]]) -> str:

@@ -6,7 +6,7 @@ import polars as pl
 from sklearn.metrics import roc_auc_score
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake
+from pipeline.lake import Lake, read_parquet
 from pipeline.results.trained import split_variant, variant_label
 from pipeline.show.figures.style import FAINT, PALETTE, QUIET, Figure, marks
 from pipeline.show.results_page.measured import Measured
@@ -16,7 +16,7 @@ WIDTH = 420
 
 def agreement_lines(lake: Lake, table: EventTable, data: Measured, variant: str) -> Figure | None:
     """A line a relation's final graph over the snapshots that are kept; None where nothing is picked."""
-    attention = pl.read_parquet(lake.model(data.name, variant) / "attention.parquet")
+    attention = read_parquet(lake.model(data.name, variant) / "attention.parquet")
     seed = attention["seed"].min()
     edge_type = picked_edge_type(data, variant, seed)
     if edge_type is None:

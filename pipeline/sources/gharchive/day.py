@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pipeline.lake import Lake, replacing, sweep
+from pipeline.lake import Lake, read_parquet, replacing, sweep
 from pipeline.progress import Progress
 from pipeline.sources.gharchive.decode import LIMITS
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, raw_folder, raw_path, store_knowledge
@@ -198,7 +198,7 @@ def _write_parts(reading: Reading, earlier: list[np.ndarray], events: Path, quar
 
 def _write_part(source: Path, part: Path, without: np.ndarray) -> None:
     if len(without):
-        frame = pl.read_parquet(source)
+        frame = read_parquet(source)
         left = np.ones(len(frame), dtype=bool)
         left[without] = False
         _write_if_changed(frame.filter(pl.Series(left)), part, write_part)
@@ -208,7 +208,7 @@ def _write_part(source: Path, part: Path, without: np.ndarray) -> None:
 
 
 def _write_if_changed(frame: pl.DataFrame, path: Path, write: Callable[[pl.DataFrame, Path], None]) -> None:
-    if not path.exists() or not pl.read_parquet(path, hive_partitioning=False).equals(frame):
+    if not path.exists() or not read_parquet(path).equals(frame):
         with replacing(path) as temporary:
             write(frame, temporary)
 

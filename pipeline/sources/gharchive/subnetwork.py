@@ -1,5 +1,6 @@
 """Which accounts form the dense subnetwork of the archive, and the event table of what happens among them."""
 
+import glob
 import heapq
 import json
 from collections import defaultdict
@@ -14,7 +15,7 @@ import duckdb
 import polars as pl
 
 from pipeline.event_table import KINDS, EventTable, Split, build_event_table, sha256
-from pipeline.lake import write_json, write_parquet
+from pipeline.lake import read_parquet, write_json, write_parquet
 
 # Accounts that are machines, as regular expressions over the whole lower-case login.
 BOT_PATTERNS = (
@@ -129,9 +130,12 @@ def find_subnetwork(
 
 
 def day_files(events: Path, start: date, end: date) -> tuple[list[str], int]:
-    """The Parquet files of the file days from `start` to `end`, and how many days have any."""
+    """The Parquet files of the file days from `start` to `end`, and how many days have any.
+
+    DuckDB takes a file for a pattern, so what a pattern would say is escaped.
+    """
     found = {
-        day: sorted(str(part) for part in day.glob("*.parquet"))
+        day: sorted(glob.escape(str(part)) for part in day.glob("*.parquet"))
         for day in sorted(events.glob("date=*"))
         if start.isoformat() <= day.name.removeprefix("date=") <= end.isoformat()
     }
@@ -324,7 +328,7 @@ def read_subnetwork(folder: Path) -> Subnetwork:
     }
     return Subnetwork(
         rule=SubnetworkRule(**rule),
-        accounts=pl.read_parquet(folder / "accounts.parquet"),
+        accounts=read_parquet(folder / "accounts.parquet"),
         **{key: said[key] for key in ("seen", "removed", "days", "missing_days")},
     )
 

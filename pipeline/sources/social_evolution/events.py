@@ -95,6 +95,7 @@ def scan(path: Path) -> pl.LazyFrame:
     """The file's rows as text under one spelling of the columns, with line numbers; empty fields are null."""
     return pl.scan_csv(
         path,
+        glob=False,
         infer_schema=False,
         encoding="utf8-lossy",
         null_values=["", "NA"],

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from dotenv import dotenv_values
 
-from pipeline.lake import Lake
 from pipeline.results.published import TABLE_3
 from pipeline.settings import Settings, environment_lines
 from pipeline.sources import paper
@@ -46,7 +45,7 @@ def test_a_prepared_home_holds_the_data_and_the_papers_settings(data: Path, home
     settings = settings_of(home)
     assert (settings.seeds, settings.epochs, settings.batch, settings.learning_rate) == (10, 5, 200, 2e-4)
     assert settings.social_evolution == str(data / "social_evolution" / "SocialEvolution.zip")
-    spec = next(spec for spec in registry(Lake(home)) if spec.name == "github_2013")
+    spec = next(spec for spec in registry(Settings(home=home)) if spec.name == "github_2013")
     assert (spec.problem, spec.relations) == (None, ("Follow",))
     assert (home / "own" / "github_2013" / "events.parquet").read_text() == "events.parquet"
     assert is_the_papers(home)
@@ -60,7 +59,7 @@ def test_preparing_again_changes_nothing(data: Path, home: Path) -> None:
 
 
 def test_every_training_is_a_variant_and_every_row_of_table_3_is_trained() -> None:
-    relations = {spec.name: spec.relations for spec in registry(Lake(Path("nowhere")))}
+    relations = {spec.name: spec.relations for spec in registry(Settings(home=Path("nowhere")))}
     relations["github_2013"] = relations["github"]
     trained = paper.trainings()
     assert len(trained) == len(set(trained)) == 38

@@ -11,9 +11,10 @@ import pytest
 
 from pipeline.event_table import EventTable, check_event_table, write_event_table
 from pipeline.lake import Lake
-from pipeline.sources.own.own_data import OwnDataError
-from pipeline.sources.registry import DatasetSpec, build_own, registry
-from pipeline.sources.social_evolution.events import SocialEvolutionRules
+from pipeline.settings import Settings
+from pipeline.sources.own.dataset_toml import OwnDataError
+from pipeline.sources.registry import registry
+from pipeline.sources.source import DatasetSpec
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "your-own-data.md"
 
@@ -42,9 +43,18 @@ def own(lake: Lake, name: str, toml: str = OFFICE, mails: str = MAILS) -> Path:
     return folder
 
 
+def datasets(lake: Lake) -> list[DatasetSpec]:
+    return registry(Settings(home=lake.home))
+
+
 def spec_of(lake: Lake, name: str) -> DatasetSpec:
-    (spec,) = [spec for spec in registry(lake) if spec.name == name]
+    (spec,) = [spec for spec in datasets(lake) if spec.name == name]
     return spec
+
+
+def build_own(spec: DatasetSpec) -> EventTable:
+    """The table, whatever the settings: those of one's own data are in the TOML."""
+    return spec.build(Settings())
 
 
 def built(lake: Lake, toml: str = OFFICE, mails: str = MAILS) -> EventTable:
@@ -93,21 +103,21 @@ def test_the_real_extract_gives_exactly_the_published_counts(real_data, lake):
 
 
 def test_the_papers_datasets_are_always_there(lake):
-    github, social = registry(lake)
+    github, social = datasets(lake)
     assert (github.name, github.relations, github.problem) == ("github", ("Follow",), None)
     assert (social.name, social.relations[0], len(social.relations)) == ("social_evolution", "CloseFriend", 5)
 
 
 def test_the_relations_set_for_social_evolution_come_first(lake):
-    rules = SocialEvolutionRules(relations=("PoliticalDiscussant",))
-    assert registry(lake, rules)[1].relations[0] == "PoliticalDiscussant"
+    settings = Settings(home=lake.home, social_evolution_relations=("PoliticalDiscussant",))
+    assert registry(settings)[1].relations[0] == "PoliticalDiscussant"
 
 
 def test_each_own_folder_is_a_dataset(lake):
     own(lake, "office")
     own(lake, "annex")
     (lake.own / "not_yet").mkdir()
-    assert [spec.name for spec in registry(lake)] == ["github", "social_evolution", "annex", "office"]
+    assert [spec.name for spec in datasets(lake)] == ["github", "social_evolution", "annex", "office"]
     spec = spec_of(lake, "office")
     assert (spec.title, spec.relations, spec.problem) == ("The office", ("befriended",), None)
 
@@ -126,7 +136,7 @@ def test_a_broken_toml_keeps_its_lane_and_stops_no_other(lake):
 def test_a_toml_that_is_a_folder_stops_no_other_lane(lake):
     (lake.own / "odd" / "dataset.toml").mkdir(parents=True)
     own(lake, "office")
-    assert [spec.problem is None for spec in registry(lake)] == [True, True, False, True]
+    assert [spec.problem is None for spec in datasets(lake)] == [True, True, False, True]
 
 
 def test_a_corrected_toml_counts_without_a_reload(lake):
@@ -139,17 +149,17 @@ def test_a_corrected_toml_counts_without_a_reload(lake):
 @pytest.mark.parametrize("name", ["My Office", "2024", "github", "über", "a-b"])
 def test_a_folder_whose_name_cannot_be_a_dataset_gets_a_lane_that_says_so(name, lake):
     own(lake, name)
-    names = [spec.name for spec in registry(lake)]
+    names = [spec.name for spec in datasets(lake)]
     assert len(set(names)) == 3
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", each) for each in names)
     with pytest.raises(OwnDataError, match="lower-case letters, digits and _"):
-        build_own(registry(lake)[-1])
+        build_own(datasets(lake)[-1])
 
 
 def test_names_that_become_alike_stay_apart(lake):
     for name in ("a b", "a-b", "own_a_b"):
         own(lake, name)
-    assert len({spec.name for spec in registry(lake)}) == 5
+    assert len({spec.name for spec in datasets(lake)}) == 5
     assert spec_of(lake, "own_a_b").problem is None
 
 

@@ -1,0 +1,64 @@
+"""GH Archive as a source: the dataset `github`, and what the settings ask of the archive."""
+
+from datetime import date
+
+from pipeline.event_table import EventTable, Split
+from pipeline.settings import Settings
+from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.subnetwork import SubnetworkRule, read_subnetwork, subnetwork_table
+from pipeline.sources.source import DatasetSpec, RawStep, Source
+
+
+class GitHub(Source):
+    """Public events on GitHub: hour files become events, events a dense subnetwork."""
+
+    steps = (RawStep(("gharchive_files", "github_events"), daily=True), RawStep(("github/subnetwork",)))
+
+    def datasets(self, settings: Settings) -> list[DatasetSpec]:  # noqa: ARG002 - always the same one
+        """The dense subnetwork."""
+        return [
+            DatasetSpec(
+                "github",
+                "GitHub",
+                "The dense subnetwork of GH Archive: who watches, forks, discusses and follows.",
+                self,
+                ("Follow",),
+                github_table,
+            )
+        ]
+
+    def days(self, settings: Settings) -> tuple[date, date]:
+        """From the first day of earlier follows to the end of the window."""
+        return settings.github_history, settings.github_end
+
+
+def github_table(settings: Settings) -> EventTable:
+    """What the members of the stored subnetwork do among themselves."""
+    lake = settings.lake
+    split = Split(settings.github_split, settings.github_time_zone)
+    return subnetwork_table(lake.github_events, read_subnetwork(lake.github_subnetwork), split)
+
+
+def fetch_settings(settings: Settings) -> FetchSettings:
+    """Where and how hour files are fetched."""
+    return FetchSettings(base=settings.gharchive_url)
+
+
+def event_rules(settings: Settings) -> EventRules:
+    """Which event types are kept, and as what."""
+    return EventRules(
+        communications=frozenset(settings.communications), associations=frozenset(settings.associations)
+    )
+
+
+def subnetwork_rule(settings: Settings) -> SubnetworkRule:
+    """Who belongs to the dense subnetwork."""
+    return SubnetworkRule(
+        min_communications=settings.github_min_communications,
+        min_associations=settings.github_min_associations,
+        start=settings.github_start,
+        end=settings.github_end,
+        core=settings.github_core,
+        max_nodes=settings.github_max_nodes,
+    )

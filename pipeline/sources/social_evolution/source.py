@@ -1,0 +1,47 @@
+"""Social Evolution as a source: the dataset of this name, and which of its rows the settings ask for."""
+
+from pipeline.event_table import EventTable
+from pipeline.settings import Settings
+from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules, social_evolution_table
+from pipeline.sources.social_evolution.files import read_social_evolution
+from pipeline.sources.source import DatasetSpec, RawStep, Source
+
+
+class SocialEvolution(Source):
+    """The archive of an undergraduate dormitory, a zip, a folder or a URL that LDG_SOCIAL_EVOLUTION names."""
+
+    steps = (RawStep(("social_evolution_files",)),)
+
+    def datasets(self, settings: Settings) -> list[DatasetSpec]:
+        """The one dataset; the relations that its association events form come first."""
+        own = social_evolution_rules(settings).relations
+        return [
+            DatasetSpec(
+                "social_evolution",
+                "Social Evolution",
+                "Calls, SMS, proximity and friendships of an undergraduate dormitory.",
+                self,
+                (*own, *(relation for relation in RELATIONS if relation not in own)),
+                table_of_settings,
+            )
+        ]
+
+    def missing(self, settings: Settings) -> str | None:
+        """The archive is not free to fetch: without its place there is none."""
+        return None if settings.social_evolution else "LDG_SOCIAL_EVOLUTION names no source"
+
+
+def table_of_settings(settings: Settings) -> EventTable:
+    """The table of the stored files, by the rules that are set."""
+    return social_evolution_table(read_social_evolution(settings.lake), social_evolution_rules(settings))
+
+
+def social_evolution_rules(settings: Settings) -> SocialEvolutionRules:
+    """Which Social Evolution rows become events."""
+    return SocialEvolutionRules(
+        min_probability=settings.social_evolution_probability,
+        relations=settings.social_evolution_relations,
+        start=settings.social_evolution_start,
+        test_start=settings.social_evolution_split,
+        end=settings.social_evolution_end,
+    )

@@ -1,0 +1,59 @@
+"""What a raw source is: what brings its raw material, which datasets it offers, how tables are built."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import ClassVar
+
+from pipeline.event_table import EventTable
+from pipeline.settings import Settings
+
+
+@dataclass(frozen=True)
+class RawStep:
+    """Assets that bring raw material in one run, by key; `daily` ones have a partition for each file day."""
+
+    assets: tuple[str, ...]
+    daily: bool = False
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """One dataset, a lane of the pipeline.
+
+    `relations` has the dataset's own relations first. `build` makes the event table from raw material that is
+    there. A dataset of one's own whose `dataset.toml` is wrong keeps its lane: `problem` says what to
+    correct, and building it raises just that.
+    """
+
+    name: str
+    title: str
+    description: str
+    source: "Source"
+    relations: tuple[str, ...]
+    build: Callable[[Settings], EventTable]
+    problem: str | None = None
+
+
+class Source(ABC):
+    """One raw source. `steps` bring its raw material in this order; the last asset is what tables need."""
+
+    steps: ClassVar[tuple[RawStep, ...]] = ()
+
+    @property
+    def upstream(self) -> str | None:
+        """The asset that an event table is built from; None if the files are there already."""
+        return self.steps[-1].assets[-1] if self.steps else None
+
+    @abstractmethod
+    def datasets(self, settings: Settings) -> list[DatasetSpec]:
+        """The datasets this source offers."""
+
+    def missing(self, settings: Settings) -> str | None:  # noqa: ARG002 - for sources that a setting names
+        """Why there is no raw material to be had with these settings, or None if there is."""
+        return None
+
+    def days(self, settings: Settings) -> tuple[date, date]:
+        """The first and last file day that the daily steps bring."""
+        raise NotImplementedError(f"{type(self).__name__} has no daily steps")

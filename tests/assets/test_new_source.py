@@ -1,0 +1,105 @@
+"""A raw source is one object: the one of CONTRIBUTING.md gets a lane, its raw files and its event table."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from dagster import AssetKey, Definitions
+from rich.console import Console
+
+from assets.headless.run import sourced, table_steps
+from assets.headless.steps import Step
+from assets.lanes.dataset import dataset_chain
+from pipeline.event_table import read_event_table
+from pipeline.settings import Settings
+from pipeline.sources.registry import SOURCES, registry
+from pipeline.sources.source import Source
+
+DOCUMENT = Path(__file__).parents[2] / "CONTRIBUTING.md"
+
+
+def example(file: str) -> dict:
+    """The names that a file of the document's example defines."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    (block,) = re.findall(rf"```python\n# {re.escape(file)}\n(.*?)```", text, re.DOTALL)
+    names: dict = {"__name__": file}
+    exec(compile(block, file, "exec"), names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def letters() -> Source:
+    return example("pipeline/sources/letters.py")["Letters"]()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path)
+
+
+def test_a_new_source_is_listed_beside_the_others_and_its_name_is_taken(
+    letters: Source, settings: Settings
+) -> None:
+    folder = settings.lake.own / "letters"
+    folder.mkdir(parents=True)
+    (folder / "dataset.toml").write_text("")
+    names = [spec.name for spec in registry(settings, (*SOURCES, letters))]
+    assert names == ["github", "social_evolution", "letters", "own_letters"]
+
+
+def test_the_lane_of_a_new_source_is_materialized_from_its_raw_files(
+    letters: Source, settings: Settings
+) -> None:
+    raw = example("assets/lanes/letters.py")["letters_files"]
+    (spec,) = letters.datasets(settings)
+    definitions = Definitions(assets=[raw, *dataset_chain(spec)], resources={"settings": settings})
+    table = definitions.resolve_assets_def(AssetKey(["letters", "event_table"]))
+    assert table.asset_deps[AssetKey(["letters", "event_table"])] == {AssetKey("letters_files")}
+    keys = ("letters_files", "letters/event_table", "letters/no_learn_baselines")
+    job = definitions.resolve_implicit_global_asset_job_def()
+    assert job.execute_in_process(asset_selection=[AssetKey.from_user_string(key) for key in keys]).success
+    built = read_event_table(settings.lake.dataset("letters"))
+    assert built.nodes["name"].to_list() == ["ann", "bob"]
+    assert pl.read_parquet(settings.lake.dataset("letters") / "baselines.parquet").height
+
+
+def test_a_headless_run_brings_the_raw_files_before_the_table(letters: Source, settings: Settings) -> None:
+    (spec,) = letters.datasets(settings)
+    assert list(table_steps(spec, settings)) == [
+        Step((AssetKey("letters_files"),)),
+        Step((AssetKey(["letters", "event_table"]), AssetKey(["letters", "no_learn_baselines"]))),
+    ]
+
+
+def test_days_of_the_archive_are_taken_by_the_month(settings: Settings) -> None:
+    github = next(spec for spec in registry(settings) if spec.name == "github")
+    *days, subnetwork, _ = table_steps(github, settings)
+    assert [str(step) for step in days[:2]] == [
+        "gharchive_files, github_events 2012-03-11 … 2012-04-10",
+        "gharchive_files, github_events 2012-04-11 … 2012-05-11",
+    ]
+    assert str(days[-1]).endswith("2013-12-31")
+    assert subnetwork.assets == (AssetKey(["github", "subnetwork"]),)
+
+
+def test_a_dataset_that_cannot_be_built_is_left_out_and_the_others_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "own" / "broken"
+    folder.mkdir(parents=True)
+    (folder / "dataset.toml").write_text('[events]\nfile = "none.csv"\n[split]\ntest_start = 2024-01-01\n')
+    settings, console = Settings(home=tmp_path), Console(record=True, width=120)
+    assert [spec.name for spec in sourced(registry(settings), settings, console)] == ["github"]
+    assert "[events] file is 'none.csv', but there is no file" in console.export_text()
+    asked = Settings(home=tmp_path, datasets=("broken",))
+    with pytest.raises(ValueError, match=r"LDG_DATASETS names broken, but .*dataset.toml: \[events\] file"):
+        sourced(registry(asked), asked, console)
+
+
+def test_a_source_that_is_missing_is_left_out_unless_it_was_asked_for(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    console = Console(record=True, width=120)
+    assert [spec.name for spec in sourced(registry(settings), settings, console)] == ["github"]
+    assert "social_evolution: left out, LDG_SOCIAL_EVOLUTION names no source" in console.export_text()
+    asked = Settings(home=tmp_path, datasets=("social_evolution",))
+    with pytest.raises(ValueError, match="names social_evolution, but LDG_SOCIAL_EVOLUTION names no source"):
+        sourced(registry(asked), asked, console)

@@ -1,0 +1,73 @@
+"""What a format forbids is shown by its code where it is written; names in data stay as they are."""
+
+import json
+import re
+from xml.dom import minidom
+
+import duckdb
+import pytest
+from rich.console import Console
+
+from pipeline.event_table import read_event_table
+from pipeline.lake import Lake
+from pipeline.results.warehouse import build_warehouse
+from pipeline.show.figures import draw_figures
+from pipeline.show.report import write_report
+from pipeline.show.terminal import print_tables
+from pipeline.text import IN_A_DOCUMENT, printable, printable_document
+from tests.stored_results import store_results
+
+NAMES = [
+    *(f"control {code:02x} {chr(code)}" for code in (*range(0x20), 0x7F, 0x85, 0x9F)),
+    "no character \ufffe \uffff \ufdd0",
+    "turned \u202egnp.exe\u202c \u2066isolated\u2069",
+    "lines \u2028 \u2029",
+]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A home whose every node has a name that some format forbids, with all that is made for people."""
+    lake = Lake(tmp_path_factory.mktemp("home"))
+    store_results(lake, title="Toy \x00\x1b[31m\u202e network", nodes=len(NAMES), names=NAMES)
+    draw_figures(lake, "toy")
+    build_warehouse(lake)
+    write_report(lake)
+    return lake
+
+
+def test_figures_of_any_names_are_drawn_and_are_xml(lake: Lake) -> None:
+    drawings = sorted((lake.home / "figures" / "toy").glob("*.svg"))
+    assert len(drawings) == 5
+    for drawing in drawings:
+        minidom.parseString(drawing.read_bytes())
+        assert not IN_A_DOCUMENT.search(drawing.read_text(encoding="utf-8"))
+
+
+def test_the_report_holds_nothing_that_html_forbids_and_its_data_stay_json(lake: Lake) -> None:
+    page = lake.report.read_text(encoding="utf-8")
+    assert not IN_A_DOCUMENT.search(page)
+    data = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    (dataset,) = json.loads(data[1])
+    assert dataset["names"] == [printable(name) for name in NAMES]
+
+
+def test_a_terminal_gets_nothing_to_obey(lake: Lake) -> None:
+    console = Console(width=200, record=True, force_terminal=False)
+    print_tables(lake, console)
+    assert not IN_A_DOCUMENT.search(console.export_text())
+
+
+def test_names_in_data_stay_as_they_are(lake: Lake) -> None:
+    assert read_event_table(lake.dataset("toy")).nodes["name"].to_list() == NAMES
+    with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
+        rows = warehouse.execute("select name from dataset_nodes order by node").fetchall()
+    assert [name for (name,) in rows] == NAMES
+
+
+def test_what_is_replaced_stays_told_apart_and_common_text_stays() -> None:
+    assert printable("a\x00b\n\ud800") == "a\\u0000b\\u000a\\ud800"
+    assert len({printable(name) for name in NAMES}) == len(NAMES)
+    assert printable("Zoë – 你好 👩‍👩‍👧 العربية") == "Zoë – 你好 👩‍👩‍👧 العربية"
+    assert printable_document("two\n\tlines\r\n") == "two\n\tlines\r\n"
