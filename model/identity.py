@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from pipeline.variants import Variant
 
 VERSION = 3  # of the mathematics and of what a checkpoint holds: raise it when either changes
-# In the metadata of a checkpoint's safetensors file: its JSON part, and a checksum of that and of the tensors.
+# In the metadata of a checkpoint's file: its JSON part, and a checksum of that part and of the tensors.
 HEADER, CHECKSUM = "state", "sha256"
 EARLIER_CHECKSUM = "sha256"  # earlier versions: in the JSON part, and of the tensors alone
 

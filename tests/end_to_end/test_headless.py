@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from dagster import DagsterRunStatus, RunsFilter
 
-from assets.headless.steps import UNFINISHED, instance_of
+from assets.headless.instance import UNFINISHED, instance_of
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
 from pipeline.settings import Settings
