@@ -50,7 +50,13 @@ def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> 
     """Run `python -m module` in the project's folder; its output is shown when it fails."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(
-        command, cwd=ROOT, env=dict(environment), capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=3 * PATIENCE,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
