@@ -1,41 +1,95 @@
-"""Training state on disk: safetensors with a JSON header, written whole, refused when it does not fit."""
+"""Training state on disk: safetensors with a JSON header, written whole, refused when it does not fit.
+
+A checksum covers the header's text as well as the name, type, shape and bytes of every tensor.
+"""
 
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from model.identity import HEADER
+from model.identity import CHECKSUM, EARLIER_CHECKSUM, HEADER
 from pipeline.lake import replacing
+
+REMEDY = "remove it, or train with start_over=True, to begin again"
+
+# A tensor's type and sizes. A name in the place of a size stands for any size, the same wherever it returns.
+Shape = tuple[torch.dtype, tuple[int | str, ...]]
 
 
 class CheckpointError(ValueError):
     """A checkpoint that cannot be resumed from, with the reason and what to do."""
 
 
+@dataclass(frozen=True)
+class CheckpointHeader:
+    """Where a training stands, beside its tensors."""
+
+    identity: dict[str, Any]
+    epoch: int
+    step: int
+    chosen_epoch: list[int | None]
+    stopped: list[dict[str, Any]]
+    measured: list[list[list[float | None]]]
+    seconds: float
+
+
 def write_tensors(tensors: dict[str, Tensor], header: dict[str, Any], path: Path) -> None:
     """Write named tensors and a JSON header, whole or not at all."""
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    header = {**header, "sha256": digest(tensors)}
+    text = json.dumps(header)
     with replacing(path) as temporary:
-        save_file(tensors, temporary, metadata={HEADER: json.dumps(header)})
+        save_file(tensors, temporary, metadata={HEADER: text, CHECKSUM: checksum(text, tensors)})
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Named tensors and JSON header of a file of `write_tensors`; a damaged one is refused."""
+    """Named tensors and JSON header of a file of `write_tensors`; a damaged one is refused.
+
+    The files of a finished training may be of an earlier version, whose checksum is in the header and leaves
+    the header out: they are read, since `model.json` says the same. `read_checkpoint` refuses such a file.
+    """
     try:
+        if path.is_dir():
+            raise IsADirectoryError("a folder is in its place")
         with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {})[HEADER])
+            metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no iterator there
-        if header["sha256"] != digest(tensors):
+        text = metadata.get(HEADER, "null")
+        header = json.loads(text)
+        if not isinstance(header, dict):
+            raise ValueError("it has no header")
+        if CHECKSUM in metadata:
+            matches = metadata[CHECKSUM] == checksum(text, tensors)
+        else:
+            matches = header.get(EARLIER_CHECKSUM) == earlier_checksum(tensors)
+        if not matches:
             raise ValueError("its content does not match its own checksum")
-    except (SafetensorError, ValueError, KeyError, OSError) as error:
+    # A header nested without end is a RecursionError, a tensor that torch cannot hold another RuntimeError.
+    except (SafetensorError, ValueError, TypeError, RuntimeError, OSError) as error:
         raise CheckpointError(f"{path} is damaged ({error}): {REMEDY}") from error
+    return tensors, header
+
+
+def read_checkpoint(path: Path, identity: dict[str, Any]) -> tuple[dict[str, Tensor], CheckpointHeader]:
+    """Tensors and header of a checkpoint, if it is whole and of the training with this `identity`."""
+    tensors, values = read_tensors(path)
+    if EARLIER_CHECKSUM in values:
+        raise CheckpointError(
+            f"{path} is of an earlier version, whose checksum leaves out the header: {REMEDY}"
+        )
+    try:
+        header = msgspec.convert(values, CheckpointHeader)
+    except msgspec.ValidationError as error:
+        raise CheckpointError(f"{path} does not fit ({error}): {REMEDY}") from error
+    check_identity(header.identity, identity, path)
     return tensors, header
 
 
@@ -49,9 +103,6 @@ def of_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-REMEDY = "remove the file, or train with start_over=True, to begin again"
-
-
 def check_identity(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
     """Refuse a checkpoint of another dataset, variant, settings or version, naming what differs."""
     differing = [
@@ -63,10 +114,52 @@ def check_identity(found: dict[str, Any], expected: dict[str, Any], path: Path) 
         raise CheckpointError(f"{path} belongs to another training: {'; '.join(differing)}. {REMEDY}")
 
 
-def digest(tensors: dict[str, Tensor]) -> str:
-    """SHA-256 of all tensors' bytes, by name."""
+def check_shapes(tensors: Mapping[str, Tensor], expected: Mapping[str, Shape], path: Path) -> None:
+    """Refuse tensors that are missing, that nobody expects, or that have another type or other sizes."""
+    wrong = [f"{name} is missing" for name in expected if name not in tensors]
+    sizes: dict[str, int] = {}
+    for name, tensor in tensors.items():
+        if name not in expected:
+            wrong.append(f"{name} has no place")
+            continue
+        dtype, shape = expected[name]
+        if tensor.ndim == len(shape):
+            for axis, size in zip(shape, tensor.shape, strict=True):
+                if isinstance(axis, str):
+                    sizes.setdefault(axis, size)
+        wanted = tuple(sizes.get(axis, axis) if isinstance(axis, str) else axis for axis in shape)
+        if (tensor.dtype, tuple(tensor.shape)) != (dtype, wanted):
+            wrong.append(f"{name} is {tensor.dtype} {tuple(tensor.shape)}, not {dtype} {wanted}")
+    if wrong:
+        raise CheckpointError(f"{path} does not fit ({'; '.join(wrong)}): {REMEDY}")
+
+
+def discard(path: Path) -> None:
+    """Remove a checkpoint, if there is one; a folder in its place is nobody's to remove but its owner's."""
+    if path.is_dir():
+        raise CheckpointError(f"{path} is a folder where a checkpoint belongs: move or remove it yourself")
+    path.unlink(missing_ok=True)
+
+
+def checksum(header: str, tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of a header's text and of all tensors, by name."""
+    total = hashlib.sha256(header.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        total.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        total.update(bytes_of(tensor))
+    return total.hexdigest()
+
+
+def earlier_checksum(tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of the tensors' names and bytes alone."""
     total = hashlib.sha256()
     for name in sorted(tensors):
         total.update(name.encode())
-        total.update(tensors[name].contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        total.update(bytes_of(tensors[name]))
     return total.hexdigest()
+
+
+def bytes_of(tensor: Tensor) -> bytes:
+    """A tensor's numbers as they lie in memory."""
+    return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()

@@ -11,8 +11,10 @@ from safetensors import SafetensorError, safe_open
 
 from pipeline.variants import Variant
 
-VERSION = 3  # of the mathematics and of the checkpoint's layout: raise it when either changes
-HEADER = "state"  # a checkpoint's JSON part, in the metadata of its safetensors file
+VERSION = 3  # of the mathematics and of what a checkpoint holds: raise it when either changes
+# In the metadata of a checkpoint's file: its JSON part, and a checksum of that part and of the tensors.
+HEADER, CHECKSUM = "state", "sha256"
+EARLIER_CHECKSUM = "sha256"  # earlier versions: in the JSON part, and of the tensors alone
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,10 @@ def finished(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
 
 def resumable(checkpoint: Path, expected: dict[str, Any]) -> bool:
     """Whether a training of this identity would go on from `checkpoint`, as far as its header tells."""
-    if not checkpoint.exists():
-        return False
     try:
         with safe_open(checkpoint, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})[HEADER])
-    except (SafetensorError, ValueError, KeyError):
+            metadata = file.metadata() or {}
+        header = json.loads(metadata.get(HEADER, "null"))
+    except (SafetensorError, ValueError, RecursionError, OSError):
         return False
-    return header.get("identity") == expected
+    return CHECKSUM in metadata and isinstance(header, dict) and header.get("identity") == expected

@@ -10,7 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.checkpoint import check_identity, of_prefix, prefixed, read_tensors, write_tensors
+from model.checkpoint import (
+    CheckpointHeader,
+    Shape,
+    check_shapes,
+    of_prefix,
+    prefixed,
+    read_checkpoint,
+    write_tensors,
+)
 from model.choice import Chosen, Learned, by_place, places_of
 from model.identity import TrainingSettings, identity
 from model.loss import draw_chance, run_batch
@@ -314,9 +322,10 @@ def save(run: Run, path: Path) -> None:
 
 
 def resume(run: Run, path: Path) -> None:
-    """Put `run` where the checkpoint left it."""
-    tensors, header = read_tensors(path)
-    check_identity(header.get("identity", {}), run.identity, path)
+    """Put `run`, which is before its first step, where the checkpoint left it."""
+    tensors, header = read_checkpoint(path, run.identity)
+    position = tensors.get("state.position", torch.tensor(0))
+    check_shapes(tensors, checkpoint_shapes(run, header, int(position.sum())), path)
     run.parameters = Parameters(run.parameters.shapes, tensors["parameters"])
     run.moments = tensors["first_moment"], tensors["second_moment"]
     for generator, state in zip(run.random, tensors["random"], strict=True):
@@ -326,6 +335,49 @@ def resume(run: Run, path: Path) -> None:
     run.snapshots = places_of(of_prefix("snapshots.", tensors))
     if kept := of_prefix("chosen.", tensors):
         run.chosen = Chosen.from_tensors(kept)
-    run.epoch, run.step, run.measured = header["epoch"], header["step"], header["measured"]
-    run.chosen_epoch, run.seconds = header["chosen_epoch"], header["seconds"]
-    run.stopped = {entry.pop("seed"): entry for entry in header["stopped"]}
+    run.epoch, run.step, run.measured = header.epoch, header.step, header.measured
+    run.chosen_epoch, run.seconds = header.chosen_epoch, header.seconds
+    run.stopped = {entry.pop("seed"): entry for entry in header.stopped}
+
+
+def checkpoint_shapes(run: Run, header: CheckpointHeader, position: int) -> dict[str, Shape]:
+    """What a checkpoint holds of `run`, which is before its first step, where the training stands at `header`
+    and after `position` events of the stream.
+    """
+    flat, seeds = run.parameters.flat, len(run.settings.seeds)
+    weights = flat.dtype, tuple(flat.shape)
+    places = snapshot_positions(run.stream, run.settings) if run.variant.is_recurrent else []
+    random = run.random[0].get_state()
+    shapes: dict[str, Shape] = {
+        "parameters": weights,
+        "first_moment": weights,
+        "second_moment": weights,
+        "random": (random.dtype, (seeds, len(random))),
+        "losses": (torch.float32, (header.step, seeds, 3) if header.step else (0,)),
+        **state_shapes("state.", run.state),
+        **snapshot_shapes("snapshots.", run.state, [at for at in places if at <= position]),
+    }
+    if header.epoch:
+        for period in ("validation", "test"):
+            shapes[f"chosen.{period}.weights"] = weights
+            shapes |= state_shapes(f"chosen.{period}.state.", run.state)
+        shapes |= snapshot_shapes("chosen.snapshots.", run.state, places)
+    return shapes
+
+
+def state_shapes(prefix: str, state: State) -> dict[str, Shape]:
+    """The shapes of a state like this one; attention's slots grow with the stream."""
+    shapes: dict[str, Shape] = {}
+    for name, tensor in state.tensors().items():
+        sizes: list[int | str] = list(tensor.shape)
+        if name in {"attention.order", "attention.values", "attention.bias"}:
+            sizes[2] = f"{prefix}slots"
+        shapes[prefix + name] = tensor.dtype, tuple(sizes)
+    return shapes
+
+
+def snapshot_shapes(prefix: str, state: State, places: list[int]) -> dict[str, Shape]:
+    """The shapes of snapshots of attention at `places`."""
+    values = state.attention.values
+    _, nodes, _, edge_types = values.shape
+    return {f"{prefix}{at}": (values.dtype, (nodes, f"slots of {prefix}{at}", edge_types)) for at in places}

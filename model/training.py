@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from model.checkpoint import discard
 from model.identity import TrainingSettings, finished, identity
 from model.learning import Log, learn, new_run, resume
 from model.records import curve_rows, read_finished, write_records
@@ -41,7 +42,7 @@ def train(
     (folder / "model.json").unlink(missing_ok=True)
     path = folder / "checkpoint.safetensors"
     if start_over:
-        path.unlink(missing_ok=True)
+        discard(path)
     trained = variant.trained_like()
     source = folder.parent / trained.key
     run = new_run(stream, trained, settings)

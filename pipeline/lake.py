@@ -95,6 +95,10 @@ class Lake:
         """Folder of everything kept of one trained variant (all its seeds)."""
         return self.home / "models" / dataset / variant
 
+    def lock(self, *names: str) -> Path:
+        """What a process locks while it makes something: `lock("days", "2013-02-15")`, for instance."""
+        return self.home.joinpath("locks", *names[:-1], f"{names[-1]}.lock")
+
     def known_graph(self, dataset: str) -> Path:
         """A graph to hold the learned one against, never an input to training (columns source, target)."""
         return self.home / "known_graphs" / f"{dataset}.parquet"

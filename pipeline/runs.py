@@ -26,7 +26,7 @@ PROJECT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Machine:
-    """What a session ran on; None stands for what the system does not tell."""
+    """What a session ran on; None stands for what the system does not reveal."""
 
     processors: int
     cpu: str | None
@@ -85,8 +85,8 @@ class SessionRecord:
 
     def note(self, *trainings: FinishedTraining, finished: bool = False) -> None:
         """A step is done: perhaps `trainings`, perhaps the last."""
-        known = (*self.session.trainings, *trainings)
-        self.session = replace(self.session, ended=utc_now(), finished=finished, trainings=known)
+        every = (*self.session.trainings, *trainings)
+        self.session = replace(self.session, ended=utc_now(), finished=finished, trainings=every)
         write_session(self.session, self.lake)
 
 
@@ -99,7 +99,7 @@ def read_sessions(lake: Lake) -> list[Session]:
 
 def write_session(session: Session, lake: Lake) -> None:
     """Keep `session` beside the earlier ones; the one that started when it did is replaced."""
-    earlier = [kept for kept in read_sessions(lake) if kept.started != session.started]
+    earlier = [other for other in read_sessions(lake) if other.started != session.started]
     write_json({"sessions": msgspec.to_builtins([*earlier, session])}, lake.sessions)
 
 
@@ -130,10 +130,10 @@ def commit() -> str | None:
 
 def cpu_model() -> str | None:
     """The processor's name."""
-    told = Path("/proc/cpuinfo")
-    if not told.exists():
+    listing = Path("/proc/cpuinfo")
+    if not listing.exists():
         return platform.processor() or None
-    lines = told.read_text(encoding="utf-8").splitlines()
+    lines = listing.read_text(encoding="utf-8").splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 

@@ -1,6 +1,7 @@
 """The whole system as `make run` runs it: modules in their own processes, with the environment of a home."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -23,8 +24,17 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, **ours, **more}
 
 
-def start_module(module: str, *arguments: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
-    """Start `python -m module` in the project's folder, its output and errors in one pipe."""
+def start_module(
+    module: str,
+    *arguments: str,
+    environment: Mapping[str, str],
+    interrupts: signal.Handlers = signal.SIG_DFL,
+) -> subprocess.Popen[str]:
+    """Start `python -m module` in the project's folder, its output and errors in one pipe.
+
+    What it does about SIGINT at first is never inherited from the tests: a shell may have started them in the
+    background, where SIGINT is ignored.
+    """
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
@@ -32,6 +42,7 @@ def start_module(module: str, *arguments: str, environment: Mapping[str, str]) -
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, interrupts),
     )
 
 
@@ -39,7 +50,13 @@ def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> 
     """Run `python -m module` in the project's folder; its output is shown when it fails."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(
-        command, cwd=ROOT, env=dict(environment), capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=3 * PATIENCE,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout

@@ -1,1 +1,1 @@
-"""The launcher: everything of a home without the UI, with a lock and trainings side by side."""
+"""The launcher: everything of a home made without the UI, under a lock, with trainings side by side."""

@@ -1,8 +1,8 @@
 """One training, in a process of its own that the headless run starts.
 
 Its standard input is a pipe that its parent never writes to and holds open as long as it lives: when the pipe
-ends, however the parent went, so does this process. It inherits the home's lock, too, so that no other run
-starts before it is gone.
+ends, however the parent ended, so does this process. It also inherits the home's lock, so that no other
+headless run starts before it is gone.
 """
 
 import argparse
@@ -13,7 +13,8 @@ from threading import Thread
 
 from dagster import AssetKey, Definitions
 
-from assets.headless.steps import Step, instance_of, materialize
+from assets.headless.instance import instance_of
+from assets.headless.steps import Step, materialize
 from assets.lanes.dataset import dataset_chain
 from pipeline.settings import Settings
 from pipeline.sources.registry import registry
@@ -31,7 +32,7 @@ def main() -> None:
         parser.error("is started by `python -m assets`, which holds the lock of the home")
     Thread(target=end_with_parent, daemon=True).start()
     settings = Settings.load()
-    # Of one chain alone: what the whole system imports would take longer than a small training.
+    # Only this dataset's chain: what the whole system imports would take longer than a small training.
     (spec,) = (spec for spec in registry(settings) if spec.name == arguments.dataset)
     chain = Definitions(assets=dataset_chain(spec), resources={"settings": settings})
     job = chain.resolve_implicit_global_asset_job_def()

@@ -1,12 +1,10 @@
-"""Everything of a home, headless: materialize it in its order and print the paper's tables for it."""
+"""`python -m assets`: everything of a home made in its order, with no UI."""
 
-import json
+import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from functools import partial
 
 from dagster import (
     AssetKey,
@@ -15,69 +13,59 @@ from dagster import (
     DagsterInstance,
     JobDefinition,
 )
-from pyarrow.parquet import read_metadata
 from rich.console import Console
 
 from assets.definitions import build_definitions
+from assets.headless.account import Account
+from assets.headless.instance import bury_dead_runs, instance_of
+from assets.headless.lock import alone
+from assets.headless.plan import RESULTS_STEP, FinishedModel, left_out, plan_training, table_steps
 from assets.headless.side_by_side import Outcome, Training, run_trainings
-from assets.headless.steps import Step, alone, bury_dead_runs, instance_of, materialize
-from assets.lanes.results import RESULTS
+from assets.headless.steps import Step, materialize
 from assets.metadata import shown_training
-from assets.partitions import DAYS_A_RUN
-from assets.rules import chosen_datasets, chosen_variants, training_settings
-from model.identity import finished, identity, resumable
+from assets.rules import chosen_datasets, chosen_variants
 from pipeline.lake import sweep
-from pipeline.progress import duration
+from pipeline.locks import LockedError
 from pipeline.runs import FinishedTraining, SessionRecord
 from pipeline.settings import Settings
-from pipeline.show.terminal import print_tables
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import Variant
 
 
 def main() -> None:
     """Run the DAG in its order and say where everything is."""
+    # A shell without job control starts what runs in the background with SIGINT ignored; a run can be
+    # interrupted all the same, and keeps what is done.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tables keep their shape in a log file, which has no width of its own.
     settings, console = Settings.load(), Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    account = Account(console, settings)
     started = time.monotonic()
     try:
-        specs = sourced(chosen_datasets(settings), settings, console)
+        chosen = chosen_datasets(settings)
+        reasons = left_out(chosen, settings)
+        specs = [spec for spec in chosen if spec.name not in reasons]
         variants = chosen_variants(specs, settings)
     except ValueError as error:
         sys.exit(str(error))
+    for name, reason in reasons.items():
+        account.remark(f"{name}: left out, {reason}")
     try:
-        with (
-            alone(settings, partial(console.print, soft_wrap=True)) as lock,
-            instance_of(settings) as instance,
-        ):
+        with alone(settings, account.remark) as lock, instance_of(settings) as instance:
             sweep(settings.home)
             bury_dead_runs(instance)
             job = build_definitions(settings).resolve_implicit_global_asset_job_def()
             record = SessionRecord(settings.lake, settings.trainings)
-            run = HeadlessRun(settings, console, job, instance, lock, record)
             try:
-                run.everything(specs, variants)
+                HeadlessRun(settings, account, job, instance, lock, record).everything(specs, variants)
             finally:
                 bury_dead_runs(instance)  # those of trainings that did not come to their end
+    except LockedError as busy:
+        sys.exit(str(busy))
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
-        console.print("Interrupted. What is done stays: the same command goes on from here.")
+        account.remark("Interrupted. What is done stays: the same command goes on from here.")
         sys.exit(130)
-    print_tables(settings.lake, console)
-    console.print(f"\nDone in {duration(time.monotonic() - started)}.")
-    console.print(f"  warehouse  {settings.lake.warehouse}")
-    console.print(f"  report     {settings.lake.report}")
-    console.print(f"  UI         {ui(settings)}")
-
-
-def sourced(specs: Sequence[DatasetSpec], settings: Settings, console: Console) -> list[DatasetSpec]:
-    """`specs`, without those that cannot be built: an error for one that was asked for by name."""
-    reasons = {spec.name: spec.problem or spec.source.missing(settings) for spec in specs}
-    for name, reason in reasons.items():
-        if reason is not None and name in settings.datasets:
-            raise ValueError(f"LDG_DATASETS names {name}, but {reason}")
-        if reason is not None:
-            console.print(f"{name}: left out, {reason}", markup=False, soft_wrap=True)
-    return [spec for spec in specs if reasons[spec.name] is None]
+    account.end(time.monotonic() - started)
 
 
 @dataclass(frozen=True)
@@ -85,7 +73,7 @@ class HeadlessRun:
     """What is made on a home whose lock is held, step by step."""
 
     settings: Settings
-    console: Console
+    account: Account
     job: JobDefinition
     instance: DagsterInstance
     lock: int
@@ -99,104 +87,53 @@ class HeadlessRun:
             for step in table_steps(spec, self.settings):
                 self.make(step)
         self.train(variants)
-        self.make(Step(tuple(AssetKey(name) for name in RESULTS)))
+        self.make(RESULTS_STEP)
         self.record.note(finished=True)
 
     def make(self, step: Step) -> None:
-        """Materialize in this process, and say what and how long."""
+        """Materialize a step in this process; the run ends if it fails."""
         started = time.monotonic()
         try:
             warnings = materialize(step, self.job, self.instance)
         except Exception as error:
-            sys.exit(f"{step} failed: {error}\nThe whole story is in the UI: {ui(self.settings)}")
-        self.say(duration(time.monotonic() - started), str(step))
-        for warning in warnings:
-            self.say("warning", warning)
+            sys.exit(self.account.failure(f"{step} failed: {error}"))
+        self.account.step(step, time.monotonic() - started, warnings)
         self.record.note()
 
     def train(self, variants: Sequence[tuple[DatasetSpec, Variant]]) -> None:
         """Every training that is not finished yet; if one fails, the run ends when the others are through."""
-        planned = [self.planned(spec, variant) for spec, variant in variants]
-        trainings = [training for training in planned if training is not None]
-        if before := len(planned) - len(trainings):
-            self.say("before", f"{before} of {len(planned)} trainings were finished")
-        if trainings:
-            self.say("now", f"{len(trainings)} trainings, up to {self.settings.trainings} side by side")
-        failed: list[Outcome] = []
+        plans = [plan_training(spec, variant, self.settings) for spec, variant in variants]
+        models = [plan for plan in plans if isinstance(plan, FinishedModel)]
+        trainings = [plan for plan in plans if isinstance(plan, Training)]
+        for model in models:
+            self.report_finished(model)
+        self.account.plan(len(models), len(trainings))
         left = len(trainings)
 
-        def tell(outcome: Outcome, seconds: float | None) -> None:
+        def ended(outcome: Outcome, seconds_left: float | None) -> None:
             nonlocal left
             left -= 1
-            training = outcome.training
-            if outcome.failed:
-                failed.append(outcome)
-                self.say("failed", str(training))
-                return
-            soon = f", about {duration(seconds)}" if seconds is not None else ""
-            self.say(duration(outcome.seconds), f"{training}" + (f"  ({left} to go{soon})" if left else ""))
-            for warning in outcome.said.splitlines():
-                self.say("warning", warning)
-            self.record.note(
-                FinishedTraining(*training.key, seconds=round(outcome.seconds, 3), resumed=training.resumed)
-            )
+            self.account.training(outcome, left, seconds_left)
+            if not outcome.failed:
+                self.record.note(finished_training(outcome))
 
-        run_trainings(trainings, self.settings.trainings, self.lock, tell)
-        if failed:
-            reasons = "\n".join(f"{outcome.training} failed: {outcome.said}" for outcome in failed)
-            sys.exit(f"{reasons}\nThe whole story is in the UI: {ui(self.settings)}")
+        outcomes = run_trainings(trainings, self.settings.trainings, self.lock, ended)
+        if failed := [outcome for outcome in outcomes if outcome.failed]:
+            reasons = "\n".join(f"{outcome.training} failed: {outcome.message}" for outcome in failed)
+            sys.exit(self.account.failure(reasons))
 
-    def planned(self, spec: DatasetSpec, variant: Variant) -> Training | None:
-        """A training to come, or None for a finished one: that is reported as made anew, as its table is."""
-        lake = self.settings.lake
-        table, folder = lake.dataset(spec.name), lake.model(spec.name, variant.key)
-        fingerprint = json.loads((table / "dataset.json").read_text(encoding="utf-8"))["fingerprint"]
-        asked = training_settings(self.settings)
-        if known := finished(folder, identity(spec.name, fingerprint, variant, asked)):
-            self.instance.report_runless_asset_event(
-                AssetMaterialization(
-                    AssetKey([spec.name, "trained_models"]),
-                    partition=variant.key,
-                    metadata=shown_training(folder, known),
-                )
+    def report_finished(self, model: FinishedModel) -> None:
+        """Report a finished model as made anew, as its table is: nothing then seems out of date."""
+        self.instance.report_runless_asset_event(
+            AssetMaterialization(
+                AssetKey([model.dataset, "trained_models"]),
+                partition=model.variant.key,
+                metadata=shown_training(model.folder, model.summary),
             )
-            return None
-        begun = identity(spec.name, fingerprint, variant.trained_like(), asked)
-        return Training(
-            spec.name,
-            variant,
-            events=read_metadata(table / "events.parquet").num_rows,
-            resumed=resumable(folder / "checkpoint.safetensors", begun),
         )
 
-    def say(self, how_long: str, what: str) -> None:
-        """A line of the run's account."""
-        self.console.print(f"{how_long:>12}  {what}", markup=False, soft_wrap=True)
 
-
-def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
-    """The runs that bring a dataset's raw material and make its event table."""
-    for raw in spec.source.steps:
-        assets = tuple(AssetKey.from_user_string(asset) for asset in raw.assets)
-        if not raw.daily:
-            yield Step(assets)
-            continue
-        day, end = spec.source.days(settings)
-        while day <= end:
-            last = min(day + timedelta(days=DAYS_A_RUN - 1), end)
-            yield Step(assets, tags=day_range(day, last))
-            day = last + timedelta(days=1)
-    yield Step(tuple(AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")))
-
-
-def day_range(first: date, last: date) -> dict[str, str]:
-    """Tags that let one run cover the file days from `first` to `last`."""
-    return {
-        "dagster/asset_partition_range_start": first.isoformat(),
-        "dagster/asset_partition_range_end": last.isoformat(),
-    }
-
-
-def ui(settings: Settings) -> str:
-    """The command that opens this home in the UI."""
-    return f"make dev LDG_HOME={settings.home}"
+def finished_training(outcome: Outcome) -> FinishedTraining:
+    """A training that came to its end, as the record of sessions keeps it."""
+    training = outcome.training
+    return FinishedTraining(*training.key, seconds=round(outcome.seconds, 3), resumed=training.resumed)

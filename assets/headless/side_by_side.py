@@ -29,7 +29,7 @@ class Training:
 
     @property
     def weight(self) -> int:
-        """How long it takes, as far as relations go."""
+        """How long it takes, relative to other trainings."""
         learns = self.variant.attention == "learned" and not self.variant.frequency
         return self.events * (LEARNED if learns else 1)
 
@@ -46,21 +46,21 @@ class Training:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A training that ended after so many seconds; `said` are its warnings, or why it failed."""
+    """A training that ended after so many seconds; `message` holds its warnings, or why it failed."""
 
     training: Training
     seconds: float
     failed: bool
-    said: str
+    message: str
 
 
 def run_trainings(
     trainings: Sequence[Training],
     at_a_time: int,
     lock: int,
-    tell: Callable[[Outcome, float | None], None],
+    report: Callable[[Outcome, float | None], None],
 ) -> list[Outcome]:
-    """Train all, up to `at_a_time` at once; `tell` hears of each that ends and of the seconds left, if known.
+    """Train all, up to `at_a_time` at once; `report` gets each that ends, and the seconds left if known.
 
     The file descriptor `lock` is inherited: it stays open until the last training is gone. When this process
     ends or is interrupted, so do the trainings; their checkpoints stay.
@@ -78,7 +78,7 @@ def run_trainings(
                     if training.needs & failed:
                         waiting.remove(training)
                         ended.append(Outcome(training, 0.0, True, "it uses the weights of one that failed"))
-                        tell(ended[-1], None)
+                        report(ended[-1], None)
                     elif len(running) < at_a_time and not training.needs & unfinished:
                         waiting.remove(training)
                         work = pool.submit(train_apart, training, their_end, lock)
@@ -89,7 +89,7 @@ def run_trainings(
                     ended.append(work.result())
                     left = [*waiting, *(training for training, _ in running.values())]
                     spent = sum(time.monotonic() - since for _, since in running.values())
-                    tell(ended[-1], seconds_left(ended, left, spent, at_a_time))
+                    report(ended[-1], seconds_left(ended, left, spent, at_a_time))
         finally:
             os.close(our_end)
     os.close(their_end)
@@ -99,7 +99,7 @@ def run_trainings(
 def train_apart(training: Training, their_end: int, lock: int) -> Outcome:
     """One training in a process of its own; in a session of its own, too: Ctrl-C is its parent's affair."""
     started = time.monotonic()
-    done = subprocess.run(  # noqa: S603 - this interpreter, and names of our own
+    process = subprocess.run(  # noqa: S603 - this interpreter, and names of our own
         [sys.executable, "-m", "assets.headless.one_training", *training.key],
         stdin=their_end,
         capture_output=True,
@@ -109,12 +109,13 @@ def train_apart(training: Training, their_end: int, lock: int) -> Outcome:
         start_new_session=True,
         env={**os.environ, **ONE_THREAD},
     )
-    said = done.stdout.strip() if done.returncode == 0 else done.stderr.strip() or ended_by(done.returncode)
-    return Outcome(training, time.monotonic() - started, done.returncode != 0, said)
+    failed = process.returncode != 0
+    message = process.stderr.strip() or ended_by(process.returncode) if failed else process.stdout.strip()
+    return Outcome(training, time.monotonic() - started, failed, message)
 
 
 def ended_by(code: int) -> str:
-    """What a process that said nothing died of."""
+    """Why a process that printed nothing ended."""
     if code >= 0:
         return f"its process ended with code {code}"
     perhaps = (
@@ -126,10 +127,10 @@ def ended_by(code: int) -> str:
 def seconds_left(
     ended: Sequence[Outcome], left: Sequence[Training], spent: float, at_a_time: int
 ) -> float | None:
-    """How long `left` takes, of which `spent` seconds are over; None while no whole training tells."""
+    """How long `left` takes, of which `spent` seconds are over; None while no training ended whole."""
     whole = [one for one in ended if not one.failed and not one.training.resumed]
-    known = sum(one.training.weight for one in whole)
-    if not known:
+    weight = sum(one.training.weight for one in whole)
+    if not weight:
         return None
-    work = sum(training.weight for training in left) * sum(one.seconds for one in whole) / known
+    work = sum(training.weight for training in left) * sum(one.seconds for one in whole) / weight
     return max(work - spent, 0.0) / max(min(at_a_time, len(left)), 1)

@@ -14,6 +14,7 @@ from dagster import (
     asset,
 )
 
+from assets.locks import model_locked, table_locked
 from assets.metadata import shown, shown_training
 from assets.partitions import variant_partitions
 from assets.rules import training_settings
@@ -41,10 +42,11 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         check_specs=[table_check],
         automation_condition=REFRESHED,
     )
-    def event_table(settings: ResourceParam[Settings]) -> MaterializeResult:
+    def event_table(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
         folder = settings.lake.dataset(spec.name)
-        write_event_table(spec.build(settings), folder)
-        table = read_event_table(folder)
+        with table_locked(context, settings.lake, spec.name):
+            write_event_table(spec.build(settings), folder)
+            table = read_event_table(folder)
         violations = check_event_table(table)
         return MaterializeResult(
             metadata=shown(
@@ -85,11 +87,12 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
             folder,
             log=context.log.info,
         )
-        try:
-            trained = training()
-        except CheckpointError as refused:
-            context.log.warning(f"{refused} Training starts over.")
-            trained = training(start_over=True)
+        with model_locked(context, settings.lake, spec.name, context.partition_key):
+            try:
+                trained = training()
+            except CheckpointError as refused:
+                context.log.warning(f"{refused} Training starts over.")
+                trained = training(start_over=True)
         return MaterializeResult(metadata=shown_training(folder, trained))
 
     @asset(
@@ -101,9 +104,13 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         "associates. A model that loses to them is not yet useful.",
         automation_condition=REFRESHED,
     )
-    def no_learn_baselines(settings: ResourceParam[Settings]) -> MaterializeResult:
-        table = baselines(read_event_table(settings.lake.dataset(spec.name)))
-        write_parquet(table, settings.lake.dataset(spec.name) / "baselines.parquet")
+    def no_learn_baselines(
+        context: AssetExecutionContext, settings: ResourceParam[Settings]
+    ) -> MaterializeResult:
+        folder = settings.lake.dataset(spec.name)
+        with table_locked(context, settings.lake, spec.name):
+            table = baselines(read_event_table(folder))
+            write_parquet(table, folder / "baselines.parquet")
         return MaterializeResult(metadata=shown(table))
 
     return [event_table, trained_models, no_learn_baselines]

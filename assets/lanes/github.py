@@ -1,11 +1,12 @@
 """The GitHub lane's sources: archive hours, normalized events, the dense subnetwork."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import polars as pl
 from dagster import AssetExecutionContext, MaterializeResult, MetadataValue, ResourceParam, asset
 
 from assets.checks import ARCHIVE_CHECKS, judge_days
+from assets.locks import days_locked, table_locked
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS, MONTHLY_RUNS
 from assets.schedules import REFRESHED
@@ -32,7 +33,9 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     """
     fetching = fetch_settings(settings)
     for key in context.partition_keys:
-        hours = fetch_day(date.fromisoformat(key), settings.lake, fetching, log=context.log.info)
+        day = date.fromisoformat(key)
+        with days_locked(context, settings.lake, [day]):
+            hours = fetch_day(day, settings.lake, fetching, log=context.log.info)
         statuses = [hour.status for hour in hours]
         files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
         context.add_asset_metadata(
@@ -63,9 +66,11 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
     rules = event_rules(settings)
     days = [date.fromisoformat(key) for key in context.partition_keys]
     for day in days:
-        account = read_day(day, settings.lake, rules, keep_raw=settings.keep_raw, log=context.log.info)
-        parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
-        head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
+        # The day before is read, too: its last hour may hold the same events.
+        with days_locked(context, settings.lake, [day - timedelta(days=1), day]):
+            account = read_day(day, settings.lake, rules, keep_raw=settings.keep_raw, log=context.log.info)
+            parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
+            head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
         told = shown(
             head,
             **{f"hours_{status}": count for status, count in account.hours.items()},
@@ -88,10 +93,11 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
     deps=[github_events],
     automation_condition=REFRESHED,
 )
-def github_subnetwork(settings: ResourceParam[Settings]) -> MaterializeResult:
+def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
     """The accounts that interact enough to learn from, and how many accounts each rule removed."""
-    subnetwork = find_subnetwork(settings.lake.github_events, subnetwork_rule(settings))
-    write_subnetwork(subnetwork, settings.lake.github_subnetwork)
+    with table_locked(context, settings.lake, "github"):
+        subnetwork = find_subnetwork(settings.lake.github_events, subnetwork_rule(settings))
+        write_subnetwork(subnetwork, settings.lake.github_subnetwork)
     return MaterializeResult(
         metadata=shown(
             subnetwork.accounts,

@@ -6,9 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from dagster import AssetKey, Definitions
-from rich.console import Console
 
-from assets.headless.run import sourced, table_steps
+from assets.headless.plan import left_out, table_steps
 from assets.headless.steps import Step
 from assets.lanes.dataset import dataset_chain
 from pipeline.event_table import read_event_table
@@ -87,19 +86,19 @@ def test_a_dataset_that_cannot_be_built_is_left_out_and_the_others_go_on(tmp_pat
     folder = tmp_path / "own" / "broken"
     folder.mkdir(parents=True)
     (folder / "dataset.toml").write_text('[events]\nfile = "none.csv"\n[split]\ntest_start = 2024-01-01\n')
-    settings, console = Settings(home=tmp_path), Console(record=True, width=120)
-    assert [spec.name for spec in sourced(registry(settings), settings, console)] == ["github"]
-    assert "[events] file is 'none.csv', but there is no file" in console.export_text()
+    settings = Settings(home=tmp_path)
+    reasons = left_out(registry(settings), settings)
+    assert set(reasons) == {"broken", "social_evolution"}
+    assert "[events] file is 'none.csv', but there is no file" in reasons["broken"]
     asked = Settings(home=tmp_path, datasets=("broken",))
     with pytest.raises(ValueError, match=r"LDG_DATASETS names broken, but .*dataset.toml: \[events\] file"):
-        sourced(registry(asked), asked, console)
+        left_out(registry(asked), asked)
 
 
 def test_a_source_that_is_missing_is_left_out_unless_it_was_asked_for(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
-    console = Console(record=True, width=120)
-    assert [spec.name for spec in sourced(registry(settings), settings, console)] == ["github"]
-    assert "social_evolution: left out, LDG_SOCIAL_EVOLUTION names no source" in console.export_text()
+    reasons = left_out(registry(settings), settings)
+    assert reasons == {"social_evolution": "LDG_SOCIAL_EVOLUTION names no source"}
     asked = Settings(home=tmp_path, datasets=("social_evolution",))
     with pytest.raises(ValueError, match="names social_evolution, but LDG_SOCIAL_EVOLUTION names no source"):
-        sourced(registry(asked), asked, console)
+        left_out(registry(asked), asked)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from dagster import DagsterRunStatus, RunsFilter
 
-from assets.headless.steps import UNFINISHED, instance_of
+from assets.headless.instance import UNFINISHED, instance_of
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
 from pipeline.settings import Settings
-from tests.whole_system import at_work, environment, run_module, start_module, wait_for
+from tests.whole_system import PATIENCE, at_work, environment, run_module, start_module, wait_for
 
 CHILD = "assets.headless.one_training"
 NAMES = ("ann", "bob", "cat", "dan", "eve")
@@ -44,7 +44,7 @@ def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> Non
     (models / "ldg_learned_sparse-concat").write_text("in the way")
     learned = office(home, LDG_VARIANTS="ldg_learned_sparse,ldg_learned_sparse_freq")
     process = start_module("assets", environment=learned)
-    said, _ = process.communicate()
+    said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, said
     assert "office/trained_models ldg_learned_sparse-concat failed: " in said
     assert "office/trained_models ldg_learned_sparse_freq-concat failed: it uses the weights of one" in said
@@ -71,12 +71,17 @@ def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> Non
     assert str(Path.home()) not in told
 
 
-def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(home: Path) -> None:
+@pytest.mark.parametrize(
+    "interrupts", [signal.SIG_DFL, signal.SIG_IGN], ids=["in the foreground", "in the background of a script"]
+)
+def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(
+    home: Path, interrupts: signal.Handlers
+) -> None:
     endless = office(home, LDG_EPOCHS="1000000")
-    process = start_module("assets", environment=endless)
+    process = start_module("assets", environment=endless, interrupts=interrupts)
     wait_for(lambda: len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate()
+    said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, said
     assert "the same command goes on from here" in said
     assert "Traceback" not in said
@@ -96,13 +101,16 @@ def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(ho
     orphans[0].suspend()  # it does not notice yet, and still has the lock
     try:
         process.kill()
+        process.wait()  # until then its number is taken
         wait_for(lambda: at_work(home, CHILD) == orphans[:1])
         following = start_module("assets", environment=office(home))
         assert following.stdout is not None
-        assert "waiting up to" in following.stdout.readline()
+        line = following.stdout.readline()
+        assert f"{home} is being worked on by process {process.pid} (python -m assets) since" in line
+        assert "which is gone while those it started end: waiting up to" in line
     finally:
         orphans[0].resume()
     assert "office/event_table" in following.stdout.readline()
     following.kill()
-    following.communicate()
+    following.communicate(timeout=PATIENCE)
     wait_for(lambda: not at_work(home, CHILD))

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
-from tests.whole_system import at_work, environment, run_module, start_module, wait_for
+from tests.whole_system import PATIENCE, at_work, environment, run_module, start_module, wait_for
 
 SMALL = {"LDG_SEEDS": "1", "LDG_EPOCHS": "4", "LDG_VARIANTS": "dyrep", "LDG_TRAININGS": "2"}
 CHILD = "assets.headless.one_training"
@@ -39,7 +39,7 @@ def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
         process = start_module("assets", environment=environment(killed, **SMALL))
         wait_for(moment, process)
         process.kill()
-        process.communicate()
+        process.communicate(timeout=PATIENCE)
     run_module("assets", environment=environment(killed, **SMALL))
 
     assert not at_work(killed, CHILD)

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from model import identity, learning
-from model.checkpoint import CheckpointError, read_tensors, write_tensors
+from model.checkpoint import CheckpointError, read_tensors
 from model.learning import learn_batch, new_run
 from model.stream import load_stream
 from model.training import TrainingSettings, train
@@ -327,10 +327,3 @@ def test_another_relation_brings_its_own_association_events(dataset):
     assert (own.k == 1).sum() == (other.k == 1).sum()
     with pytest.raises(ValueError, match="relation takes one of Follow, Friend"):
         load_stream(dataset, "Enemy")
-
-
-def test_tensors_come_back_with_their_header(tmp_path):
-    write_tensors({"a": torch.arange(3)}, {"note": "λ"}, tmp_path / "x.safetensors")
-    tensors, header = read_tensors(tmp_path / "x.safetensors")
-    assert header["note"] == "λ"
-    assert tensors["a"].tolist() == [0, 1, 2]

@@ -137,7 +137,7 @@ def read_day(
             if file is not None and reading is not None:
                 flush_reading(reading)
                 store_knowledge(lake, file)
-                raw.unlink()
+                raw.unlink(missing_ok=True)  # another process that read the day may have removed it
     statuses = Counter(account["status"])
     return DayAccount(
         day=day,

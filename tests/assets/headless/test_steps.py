@@ -16,7 +16,8 @@ from dagster import (
     asset,
 )
 
-from assets.headless.steps import HEADLESS, UNFINISHED, FailedCheckError, Step, bury_dead_runs, materialize
+from assets.headless.instance import HEADLESS, UNFINISHED, bury_dead_runs
+from assets.headless.steps import FailedCheckError, Step, materialize
 
 TABLE = Step((AssetKey("table"),))
 

@@ -1,0 +1,73 @@
+"""What a headless run prints: a line for each step and training, and at the end where everything is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from assets.headless.side_by_side import Outcome
+from assets.headless.steps import Step
+from pipeline.progress import duration
+from pipeline.settings import Settings
+from pipeline.show.terminal import print_tables
+
+
+@dataclass(frozen=True)
+class Account:
+    """The lines of a run on the home of `settings`."""
+
+    console: Console
+    settings: Settings
+
+    def line(self, label: str, text: str) -> None:
+        """One line: how long something took, or what kind of news it is, and the news."""
+        self.console.print(f"{label:>12}  {text}", markup=False, soft_wrap=True)
+
+    def remark(self, text: str) -> None:
+        """A line that stands outside the run's steps."""
+        self.console.print(text, markup=False, soft_wrap=True)
+
+    def step(self, step: Step, seconds: float, warnings: Sequence[str]) -> None:
+        """A step is done."""
+        self.line(duration(seconds), str(step))
+        self.warn(warnings)
+
+    def plan(self, finished: int, planned: int) -> None:
+        """So many trainings were finished before, so many are to be done."""
+        if finished:
+            self.line("before", f"{finished} of {finished + planned} trainings were finished")
+        if planned:
+            self.line("now", f"{planned} trainings, up to {self.settings.trainings} side by side")
+
+    def training(self, outcome: Outcome, left: int, seconds_left: float | None) -> None:
+        """A training has ended, and `left` are to go."""
+        if outcome.failed:
+            self.line("failed", str(outcome.training))
+            return
+        soon = f", about {duration(seconds_left)}" if seconds_left is not None else ""
+        to_go = f"  ({left} to go{soon})" if left else ""
+        self.line(duration(outcome.seconds), f"{outcome.training}{to_go}")
+        self.warn(outcome.message.splitlines())
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """What checks of severity WARN found."""
+        for warning in warnings:
+            self.line("warning", warning)
+
+    def failure(self, reasons: str) -> str:
+        """The last words of a run that failed."""
+        return f"{reasons}\nThe whole story is in the UI: {self.ui}"
+
+    def end(self, seconds: float) -> None:
+        """Everything is made: the paper's tables for it, and where it is."""
+        lake = self.settings.lake
+        print_tables(lake, self.console)
+        self.console.print(f"\nDone in {duration(seconds)}.")
+        self.console.print(f"  warehouse  {lake.warehouse}")
+        self.console.print(f"  report     {lake.report}")
+        self.console.print(f"  UI         {self.ui}")
+
+    @property
+    def ui(self) -> str:
+        """The command that opens this home in the UI."""
+        return f"make dev LDG_HOME={self.settings.home}"

@@ -1,0 +1,43 @@
+"""The Dagster instance of a home as the launcher uses it, and the runs that killed launchers left there."""
+
+import os
+from pathlib import Path
+
+from dagster import DagsterInstance, DagsterRunStatus, RunsFilter
+
+from pipeline.settings import Settings
+
+HEADLESS = {"ldg/headless": "yes"}  # the tag of every run of the launcher
+UNFINISHED = [
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+]
+NOOP_LOGS = "dagster._core.storage.noop_compute_log_manager"
+PROJECT = Path(__file__).parents[2]
+
+
+def instance_of(settings: Settings) -> DagsterInstance:
+    """The instance of `make dev` on this home, except that steps write to this terminal and not to a log, and
+    wait for no slot of a pool: the launcher itself limits how much runs side by side, and must not wait for
+    a slot that a dead run of the UI holds.
+    """
+    storage = settings.home.resolve() / "dagster"
+    storage.mkdir(parents=True, exist_ok=True)
+    os.environ["LDG_DAGSTER_STORAGE"] = str(storage)  # dagster.yaml asks for it
+    overrides = {
+        "compute_logs": {"module": NOOP_LOGS, "class": "NoOpComputeLogManager"},
+        "concurrency": {"pools": {"granularity": "run"}},  # slots are then claimed by the UI's queue alone
+    }
+    return DagsterInstance.local_temp(str(PROJECT), overrides=overrides)
+
+
+def bury_dead_runs(instance: DagsterInstance) -> None:
+    """Fail the runs of killed launchers, and free the pool slots they may hold.
+
+    Whoever holds the home's lock is the only launcher alive, so that all other headless runs are dead.
+    """
+    for dead in instance.get_runs(RunsFilter(statuses=UNFINISHED, tags=HEADLESS)):
+        instance.report_run_failed(dead, "its process is gone")
+        instance.event_log_storage.free_concurrency_slots_for_run(dead.run_id)

@@ -1,0 +1,81 @@
+"""What a headless run is to make: which datasets, by which steps, and which trainings are left to be done."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from dagster import AssetKey
+from pyarrow.parquet import read_metadata
+
+from assets.headless.side_by_side import Training
+from assets.headless.steps import Step
+from assets.lanes.results import RESULTS
+from assets.partitions import DAYS_A_RUN
+from assets.rules import training_settings
+from model.identity import finished, identity, resumable
+from pipeline.settings import Settings
+from pipeline.sources.source import DatasetSpec
+from pipeline.variants import Variant
+
+RESULTS_STEP = Step(tuple(AssetKey(name) for name in RESULTS))
+
+
+@dataclass(frozen=True)
+class FinishedModel:
+    """A model that an earlier run trained to its end, with what its `model.json` says."""
+
+    dataset: str
+    variant: Variant
+    folder: Path
+    summary: dict[str, Any]
+
+
+def left_out(specs: Sequence[DatasetSpec], settings: Settings) -> dict[str, str]:
+    """Datasets that cannot be built, each with its reason; an error for one that was asked for by name."""
+    reasons = {spec.name: spec.problem or spec.source.missing(settings) for spec in specs}
+    for name, reason in reasons.items():
+        if reason is not None and name in settings.datasets:
+            raise ValueError(f"LDG_DATASETS names {name}, but {reason}")
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
+    """The steps that bring a dataset's raw material and make its event table."""
+    for raw in spec.source.steps:
+        assets = tuple(AssetKey.from_user_string(asset) for asset in raw.assets)
+        if not raw.daily:
+            yield Step(assets)
+            continue
+        day, end = spec.source.days(settings)
+        while day <= end:
+            last = min(day + timedelta(days=DAYS_A_RUN - 1), end)
+            yield Step(assets, tags=day_range(day, last))
+            day = last + timedelta(days=1)
+    yield Step(tuple(AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")))
+
+
+def day_range(first: date, last: date) -> dict[str, str]:
+    """Tags that let one run cover the file days from `first` to `last`."""
+    return {
+        "dagster/asset_partition_range_start": first.isoformat(),
+        "dagster/asset_partition_range_end": last.isoformat(),
+    }
+
+
+def plan_training(spec: DatasetSpec, variant: Variant, settings: Settings) -> Training | FinishedModel:
+    """The training of a variant on the event table as it is now, or the model if that is finished."""
+    table, folder = settings.lake.dataset(spec.name), settings.lake.model(spec.name, variant.key)
+    fingerprint = json.loads((table / "dataset.json").read_text(encoding="utf-8"))["fingerprint"]
+    asked = training_settings(settings)
+    if summary := finished(folder, identity(spec.name, fingerprint, variant, asked)):
+        return FinishedModel(spec.name, variant, folder, summary)
+    begun = identity(spec.name, fingerprint, variant.trained_like(), asked)
+    return Training(
+        spec.name,
+        variant,
+        events=read_metadata(table / "events.parquet").num_rows,
+        resumed=resumable(folder / "checkpoint.safetensors", begun),
+    )
