@@ -1,6 +1,5 @@
 """Everything of a home, headless: materialize it in its order and print the paper's tables for it."""
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -25,9 +24,10 @@ from assets.lanes.results import RESULTS
 from assets.metadata import shown_training
 from assets.partitions import DAYS_A_RUN
 from assets.rules import chosen_datasets, chosen_variants, training_settings
-from model.identity import finished, identity, resumable
+from model.identity import identity, resumable
 from pipeline.lake import sweep
 from pipeline.progress import duration
+from pipeline.results.trained import finished, present_fingerprint
 from pipeline.runs import FinishedTraining, SessionRecord
 from pipeline.settings import Settings
 from pipeline.show.terminal import print_tables
@@ -151,14 +151,14 @@ class HeadlessRun:
         """A training to come, or None for a finished one: that is reported as made anew, as its table is."""
         lake = self.settings.lake
         table, folder = lake.dataset(spec.name), lake.model(spec.name, variant.key)
-        fingerprint = json.loads((table / "dataset.json").read_text(encoding="utf-8"))["fingerprint"]
+        fingerprint = present_fingerprint(lake, spec.name)
         asked = training_settings(self.settings)
-        if known := finished(folder, identity(spec.name, fingerprint, variant, asked)):
+        if facts := finished(folder, identity(spec.name, fingerprint, variant, asked)):
             self.instance.report_runless_asset_event(
                 AssetMaterialization(
                     AssetKey([spec.name, "trained_models"]),
                     partition=variant.key,
-                    metadata=shown_training(folder, known),
+                    metadata=shown_training(folder, facts),
                 )
             )
             return None

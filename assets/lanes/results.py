@@ -13,7 +13,7 @@ from assets.schedules import REFRESHED
 from pipeline.lake import Lake
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.metrics import write_link_prediction, write_training_curves
-from pipeline.results.trained import finished_variants
+from pipeline.results.trained import trained_variants
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from pipeline.settings import Settings
 from pipeline.show.figures import draw_figures
@@ -65,7 +65,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         drawn = {
             f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, figure.png.read_bytes()))
             for dataset in (spec.name for spec in specs)
-            if finished_variants(lake, dataset)
+            if trained_variants(lake, dataset)
             for figure in draw_figures(lake, dataset)
         }
         return MaterializeResult(metadata={"figures": len(drawn), **drawn})
