@@ -34,7 +34,9 @@ class Metric:
 def hits_at(k: int) -> Metric:
     """The share of true partners among the first `k`."""
     return Metric(
-        f"hits_at_{k}", f"HITS@{k}", f"share of events whose true partner is among the first {k}; higher is better"
+        f"hits_at_{k}",
+        f"HITS@{k}",
+        f"share of events whose true partner is among the first {k}; higher is better",
     )
 
 

@@ -85,14 +85,16 @@ def named(tables: Iterable[Table]) -> dict[str, Table]:
 DATASET = Column("dataset", TEXT, "name of the dataset")
 VARIANT = Column("variant", TEXT, "name of the variant, for instance `ldg_learned_sparse`")
 INTERACTION = Column(
-    "interaction", TEXT, "how two nodes' embeddings meet: `concat`, `bilinear`, or another of the variant's own"
+    "interaction",
+    TEXT,
+    "how two nodes' embeddings meet: `concat`, `bilinear`, or another of the variant's own",
 )
 SEED = Column("seed", COUNT, "number of the run, which decides all its random numbers")
 MODEL = (DATASET, VARIANT, INTERACTION, SEED)
-FINGERPRINT = Column("fingerprint", TEXT, "hash of the whole event table, which every result made from it carries")
-SPLIT = Column(
-    "split", TEXT, "`train`, `validation` (the last tenth of the training period) or `test`"
+FINGERPRINT = Column(
+    "fingerprint", TEXT, "hash of the whole event table, which every result made from it carries"
 )
+SPLIT = Column("split", TEXT, "`train`, `validation` (the last tenth of the training period) or `test`")
 EVENTS_RANKED = Column("events", COUNT, "number of events ranked")
 METRIC_COLUMNS = (
     EVENTS_RANKED,
@@ -100,9 +102,7 @@ METRIC_COLUMNS = (
 )
 U, V = Column("u", SMALL, "the source node"), Column("v", SMALL, "the target node")
 RELATION = Column("relation", TEXT, "name of the relation")
-SNAPSHOT = Column(
-    "snapshot", TEXT, "`initial`: at the first training event; `final`: at the last one"
-)
+SNAPSHOT = Column("snapshot", TEXT, "`initial`: at the first training event; `final`: at the last one")
 KIND = Column("kind", TEXT, "`association` or `communication`")
 
 # --- the archive
@@ -117,7 +117,9 @@ GHARCHIVE_FILES = Table(
         Column("status", TEXT, "`ok`, `missing`, `damaged` or `failed`"),
         Column("bytes", COUNT, "size of the file"),
         Column("etag", TEXT, "the archive's own hash"),
-        Column("events", COUNT, "what the file held: always `kept` + `ignored` + `duplicates` + `quarantined`"),
+        Column(
+            "events", COUNT, "what the file held: always `kept` + `ignored` + `duplicates` + `quarantined`"
+        ),
         Column("kept", COUNT, "events of a type that counts"),
         Column("ignored", COUNT, "events of other types, and of accounts with themselves"),
         Column("duplicates", COUNT, "events that came before"),
@@ -173,7 +175,11 @@ NODES = Table(
     (
         Column("node", SMALL, "number of the node, from 0 without gaps"),
         Column("name", TEXT, "its name in the source"),
-        Column("features", pl.List(pl.Float32), "initial embedding, for instance one-hot school year and floor, or null"),
+        Column(
+            "features",
+            pl.List(pl.Float32),
+            "initial embedding, for instance one-hot school year and floor, or null",
+        ),
     ),
 )
 ASSOCIATIONS = Table(
@@ -183,7 +189,7 @@ ASSOCIATIONS = Table(
 )
 ASSOCIATION_EVENTS = Table(
     "association_events",
-    "One row per association event of every known relation; those of the own relations are among the events too.",
+    "One row per association event of every known relation; those of own relations are events as well.",
     (RELATION, U, V, Column("created_at", TIME, "when, on the dataset's own clock")),
 )
 EVENT_TABLE = named((EVENTS, NODES, ASSOCIATIONS, ASSOCIATION_EVENTS))
@@ -204,7 +210,7 @@ CURVES = Table(
         Column(
             "test_mar",
             NUMBER,
-            "test MAR after learning on through validation, at the last step of an epoch; never used to choose",
+            "test MAR after learning on through validation, at an epoch's last step; never used to choose",
         ),
     ),
 )
@@ -221,10 +227,14 @@ RANKINGS = Table(
 )
 ATTENTION = Table(
     "attention",
-    "One row per non-zero entry of the attention S; the snapshots between the ends are of the first seed only.",
+    "One row per non-zero entry of the attention S; snapshots between the ends are the first seed's only.",
     (
         SEED,
-        Column("snapshot", SMALL, "number of the snapshot: 0 before the first event, the last at the end of training"),
+        Column(
+            "snapshot",
+            SMALL,
+            "number of the snapshot: 0 before the first event, the last at the end of training",
+        ),
         Column("label", TEXT, "`initial`, `final` or null"),
         Column("created_at", TIME, "time of the last event before it; null for `initial`"),
         Column("edge_type", SMALL, "which edge type, from 0"),
@@ -262,7 +272,9 @@ DATASET_ASSOCIATIONS = Table(
 )
 STATISTICS = (
     Column("nodes", COUNT, "number of nodes"),
-    Column("initial_associations", COUNT, "size of the own relations' first graph, counted as the paper does"),
+    Column(
+        "initial_associations", COUNT, "size of the own relations' first graph, counted as the paper does"
+    ),
     Column("final_associations", COUNT, "size of their graph at the end of training"),
     Column("train_communications", COUNT, "communications before the test period, validation included"),
     Column("train_associations", COUNT, "associations before the test period, validation included"),
@@ -338,8 +350,14 @@ ATTENTION_AUC = Table(
     "over all ordered pairs of different nodes.",
     (
         *MODEL,
-        Column("edge_type", SMALL, "which of the model's edge types, from 0; null is the sum over all of them"),
-        Column("relation", TEXT, "the known graph's relation; `planted` is one known from outside, as in the sample world"),
+        Column(
+            "edge_type", SMALL, "which of the model's edge types, from 0; null is the sum over all of them"
+        ),
+        Column(
+            "relation",
+            TEXT,
+            "the known graph's relation; `planted` is one known from outside, as in the sample world",
+        ),
         Column("snapshot", TEXT, "which of the relation's graphs: `initial` or `final`"),
         Column("auc", NUMBER, "area under the ROC curve: 0.5 is chance"),
         Column("average_precision", NUMBER, "average precision: `pairs` divided by N(N − 1) is chance"),
@@ -365,7 +383,7 @@ RESULTS = named(
 )
 LEFT_OUT = Table(
     "left_out",
-    "Result rows that the warehouse does not show: their dataset is gone, or they were made from an earlier one.",
+    "Result rows that are not shown: their dataset is gone, or its event table has changed since.",
     (
         Column("table_name", TEXT, "the result table"),
         DATASET,
@@ -384,9 +402,7 @@ CELLS_3 = tuple(
     (metric, interaction, f"{metric.name}_{interaction}")
     for metric, interaction in product(PAPER_METRICS, PAPER_INTERACTIONS)
 )
-CELLS_4 = tuple(
-    (snapshot, prior, f"{snapshot}_{prior}") for snapshot, prior in product(SNAPSHOTS, PRIORS)
-)
+CELLS_4 = tuple((snapshot, prior, f"{snapshot}_{prior}") for snapshot, prior in product(SNAPSHOTS, PRIORS))
 BOUND = "the worst value that still reaches the published one"
 
 PUBLISHED_TABLE_2 = Table(
@@ -448,7 +464,11 @@ PUBLISHED_MODELS = Table(
         MODEL_TITLE,
         POSITION,
         LEARNED_ATTENTION,
-        Column("table_4_prior", TEXT, "the prior under which Table 4 shows the variant's graph; null if it does not"),
+        Column(
+            "table_4_prior",
+            TEXT,
+            "the prior under which Table 4 shows the variant's graph; null if it does not",
+        ),
     ),
 )
 METRICS_TABLE = Table(
@@ -464,7 +484,14 @@ METRICS_TABLE = Table(
     ),
 )
 PUBLISHED = named(
-    (METRICS_TABLE, PUBLISHED_TABLE_2, PUBLISHED_TABLE_3, PUBLISHED_CELLS, PUBLISHED_TABLE_4, PUBLISHED_MODELS)
+    (
+        METRICS_TABLE,
+        PUBLISHED_TABLE_2,
+        PUBLISHED_TABLE_3,
+        PUBLISHED_CELLS,
+        PUBLISHED_TABLE_4,
+        PUBLISHED_MODELS,
+    )
 )
 
 # --- views, in the order in which they are made: `results/views/<name>.sql`
@@ -520,7 +547,9 @@ TABLE_3 = Table(
             for metric, interaction, cell in CELLS_3
         ),
         *(
-            Column(f"{cell}_published", TEXT, f"{metric.title}, {interaction}: the published mean ± std as text")
+            Column(
+                f"{cell}_published", TEXT, f"{metric.title}, {interaction}: the published mean ± std as text"
+            )
             for metric, interaction, cell in CELLS_3
         ),
         *(
@@ -543,7 +572,7 @@ TABLE_3 = Table(
 )
 TABLE_4 = Table(
     "table_4",
-    "One row per dataset, relation and interaction: AUC (%) of learned LDG's picked edge type, the paper's Table 4.",
+    "One row per dataset, relation and interaction: AUC (%) of learned LDG's picked edge type (Table 4).",
     (
         DATASET,
         RELATION,
@@ -566,7 +595,11 @@ TABLE_4 = Table(
             )
         ),
         *(
-            Column(f"{snapshot}_{frequency}", NUMBER, f"{snapshot} graph: AUC (%) of {frequency.replace('_', ' ')}")
+            Column(
+                f"{snapshot}_{frequency}",
+                NUMBER,
+                f"{snapshot} graph: AUC (%) of {frequency.replace('_', ' ')}",
+            )
             for snapshot, frequency in product(SNAPSHOTS, FREQUENCIES)
         ),
         Column("seeds", COUNT, "number of seeds"),

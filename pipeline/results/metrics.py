@@ -65,9 +65,7 @@ def metrics() -> list[pl.Expr]:
 
 def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
     """A variant's rankings beside their events; refused when communications are missing."""
-    ranked = trained.read("rankings").join(
-        with_history(table.events).drop("split"), on="idx", how="left"
-    )
+    ranked = trained.read("rankings").join(with_history(table.events).drop("split"), on="idx", how="left")
     if ranked["kind"].null_count():
         raise ValueError(
             f"{trained.folder}/rankings.parquet ranks events the table does not have: train again"

@@ -13,7 +13,7 @@ def training_events(table: EventTable, kind: str | None = None) -> pl.DataFrame:
 
 
 def pair_list(events: pl.DataFrame) -> pl.DataFrame:
-    """Each pair u < v that has events, in either direction, and their number `len`; the most frequent first."""
+    """Each pair u < v with events in either direction, and their number `len`; the most frequent first."""
     return (
         events.select(u=pl.min_horizontal("u", "v"), v=pl.max_horizontal("u", "v"))
         .group_by("u", "v")

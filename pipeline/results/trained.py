@@ -47,7 +47,7 @@ class TrainedVariant:
         return self.facts["fingerprint"]
 
     def described(self, relations: Sequence[str]) -> Variant | None:
-        """The variant as data, for a dataset of these relations; None if its name is not among its variants."""
+        """The variant as data, for a dataset of these relations; None if no variant has its name."""
         return in_print_order(relations).get(self.variant)
 
     def label(self, relations: Sequence[str]) -> str:
@@ -117,7 +117,7 @@ def with_records(trained: Sequence[TrainedVariant], records: str) -> list[Traine
 
 
 def showcase(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> TrainedVariant:
-    """The training whose graph is shown where there is room for one: the paper's, else another learned one."""
+    """The training whose graph is shown where there is room for one: the paper's, else a learned one."""
     preferred = [variant_key(ldg("learned", "sparse"), how) for how in (BILINEAR, CONCAT)]
     preferred.append(variant_key(ldg("learned", "uniform"), BILINEAR))
 
