@@ -86,17 +86,17 @@ def printed_tables(warehouse: duckdb.DuckDBPyConnection) -> list[PrintedTable]:
     datasets = rows_of(warehouse, "select dataset, title from dataset_stats order by dataset")
     named = [(row["dataset"], row["title"]) for row in datasets]
     tables = [
-        table_2(warehouse, dict(named)),
+        table_2(rows_of(warehouse, "from table_2"), dict(named)),
         *(table_3(warehouse, dataset, title) for dataset, title in named),
         *(table_4(warehouse, dataset, title) for dataset, title in named),
     ]
     return [table for table in tables if table.lines]
 
 
-def table_2(warehouse: duckdb.DuckDBPyConnection, titles: dict[str, str]) -> PrintedTable:
-    """Statistics down, datasets across."""
+def table_2(rows: Iterable[Row], titles: dict[str, str]) -> PrintedTable:
+    """Statistics down, datasets across; `rows` are those of the view."""
     by_statistic: dict[str, dict[str, Row]] = {}
-    for row in rows_of(warehouse, "from table_2"):
+    for row in rows:
         by_statistic.setdefault(row["statistic"].removeprefix("# "), {})[row["dataset"]] = row
     lines = tuple(
         Line((statistic,), tuple((statistic_cell(of_dataset[dataset]),) for dataset in titles))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pipeline.show.results_page.printed_tables import misses, reached_counts
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
@@ -22,7 +23,6 @@ from pipeline.show.results_page.figures import draw, remove_others, store
 from pipeline.show.results_page.hindsight import hindsight
 from pipeline.show.results_page.markdown import table
 from pipeline.show.results_page.measured import Measured, read_measured
-from pipeline.show.results_page.printed_tables import misses, reached_counts
 from pipeline.sources import paper
 from tests.paper_home import rebuild, store_facts, store_reproduction
 from tests.ranked_lake import store_table
