@@ -71,11 +71,12 @@ def create(warehouse: duckdb.DuckDBPyConnection, table: Table) -> None:
 
 def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> None:
     """Say in the warehouse what a table or view and each of its columns mean."""
-    warehouse.execute(f'comment on {kind} "{table.name}" is {literal(table.description)}')
-    for column in table.columns:
-        warehouse.execute(
-            f'comment on column "{table.name}"."{column.name}" is {literal(column.description)}'
-        )
+    comments = [f'comment on {kind} "{table.name}" is {literal(table.description)}']
+    comments += [
+        f'comment on column "{table.name}"."{column.name}" is {literal(column.description)}'
+        for column in table.columns
+    ]
+    warehouse.execute(";".join(comments))
 
 
 def insert(warehouse: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
