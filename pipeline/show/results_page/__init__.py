@@ -93,9 +93,7 @@ def statistics_in_short(datasets: list[Measured]) -> str:
         for title, row in rows
         if not row["agrees"]
     ]
-    return (
-        f"Table 2: {agreeing} of {len(rows)} counts agree{': ' if differing else ''}{'; '.join(differing)}."
-    )
+    return f"Table 2: {'; '.join([f'{agreeing} of {len(rows)} counts agree', *differing])}."
 
 
 def predictions_in_short(data: Measured) -> list[str]:

@@ -222,7 +222,7 @@ def test_names_have_room_in_a_wider_typeface_than_ours(stored):
     figure = baseline_bars(stored, read_event_table(stored.dataset("toy")))
     assert figure is not None
     svg = style.drawn(figure)
-    line = float(re.search(r"translate\(([\d.]+),", svg)[1])
+    line = float(re.findall(r"translate\(([\d.]+),", svg)[0])
     longest = max(len(text) for text in re.findall(r'text-anchor="end"[^>]*>([^<]+)<', svg))
     assert longest > 20
     assert line >= style.LABEL_SIZE * style.WIDEST_LETTER * longest
