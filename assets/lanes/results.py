@@ -20,7 +20,7 @@ from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
 from pipeline.sources.registry import DatasetSpec
 
-# Each result table: the step of every chain it is made from, the function that writes it, what it tells.
+# Each result table: the step of every chain it is made from, the function that writes it, its description.
 TABLES: dict[str, tuple[str, Callable[[Lake], Any], str]] = {
     "dataset_stats": (
         "event_table",
@@ -98,19 +98,20 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         return MaterializeResult(metadata={"path": MetadataValue.path(path), "bytes": path.stat().st_size})
 
     tables = [
-        result_table(name, of_each(step), write, tells) for name, (step, write, tells) in TABLES.items()
+        result_table(name, of_each(step), write, description)
+        for name, (step, write, description) in TABLES.items()
     ]
     return [*tables, figures, warehouse, report]
 
 
 def result_table(
-    name: str, deps: Sequence[AssetKey], write: Callable[[Lake], Any], tells: str
+    name: str, deps: Sequence[AssetKey], write: Callable[[Lake], Any], description: str
 ) -> AssetsDefinition:
     """The asset of one result table: `results/<name>.parquet`."""
 
     @asset(
         name=name,
-        description=tells,
+        description=description,
         group_name="results",
         kinds={"parquet"},
         deps=deps,
