@@ -33,5 +33,5 @@ def number(value: float | None, decimals: int) -> str:
 
 
 def mark(reached: bool | None) -> str:
-    """Whether a bound is kept; nothing where there is none."""
+    """Whether ours is at its bound or better; nothing where there is no bound."""
     return {None: "", True: "✓", False: "✗"}[reached]

@@ -61,7 +61,7 @@ CONFIG = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn figure: its chart, its title, and what a reader who cannot see it must be told."""
+    """A drawn figure: its chart, its title, and its description for readers who cannot see it."""
 
     name: str
     title: str

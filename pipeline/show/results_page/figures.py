@@ -1,4 +1,4 @@
-"""The page's figures: drawn from stored results, kept as SVG beside the page, without anyone's name."""
+"""The page's figures: drawn from stored results, written as SVG beside the page, without anyone's name."""
 
 from pathlib import Path
 
@@ -51,8 +51,8 @@ def store(figures: dict[str, Figure], data: Measured, folder: Path) -> dict[str,
     return shown
 
 
-def remove_others(folder: Path, kept: set[str]) -> None:
+def remove_others(folder: Path, names: set[str]) -> None:
     """Take away figures of an earlier page that no longer apply."""
     for path in folder.glob("*.svg"):
-        if path.name not in kept:
+        if path.name not in names:
             path.unlink()
