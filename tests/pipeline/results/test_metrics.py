@@ -1,6 +1,5 @@
 """Ranking and its metrics equal the obvious computation, on any grouping, and add up."""
 
-import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -183,12 +182,6 @@ def test_rankings_that_miss_communications_are_refused(lake: Lake, table: EventT
     pl.read_parquet(path).head(-5).write_parquet(path)
     with pytest.raises(ValueError, match="for seed 1: train again"):
         link_prediction(lake)
-
-
-def test_a_model_folder_with_a_strange_name_is_told(lake: Lake, table: EventTable) -> None:
-    shutil.copytree(lake.model("toy", "dyrep-concat"), lake.model("toy", "copy of dyrep"))
-    with pytest.raises(ValueError, match="copy of dyrep"):
-        current_variants(lake, "toy")
 
 
 def test_curves_of_all_variants_are_one_table(lake: Lake, table: EventTable) -> None:

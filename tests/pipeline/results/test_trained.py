@@ -60,5 +60,6 @@ def test_a_folder_with_a_strange_name_is_told(lake: Lake) -> None:
 
 
 def test_asking_whether_a_training_is_finished_loads_neither_torch_nor_duckdb() -> None:
-    script = "import sys, pipeline.results.trained; sys.exit(bool({'torch', 'duckdb', 'networkx'} & set(sys.modules)))"
+    heavy = {"torch", "duckdb", "networkx"}
+    script = f"import sys, pipeline.results.trained; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
