@@ -1,5 +1,5 @@
 """What makes two trainings the same: event table, variant, settings. Imports no torch, so that asking whether
-one is finished is cheap.
+one can go on is cheap.
 """
 
 import json
@@ -63,15 +63,6 @@ def identity(dataset: str, fingerprint: str, variant: Variant, settings: Trainin
             name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
         },
     }
-
-
-def finished(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
-    """What model.json in `folder` says, if it is there and of the same training."""
-    path = folder / "model.json"
-    if not path.exists():
-        return None
-    known = json.loads(path.read_text(encoding="utf-8"))
-    return known if all(known.get(key) == value for key, value in expected.items()) else None
 
 
 def resumable(checkpoint: Path, expected: dict[str, Any]) -> bool:

@@ -6,10 +6,11 @@ from typing import Any
 import torch
 
 from model.checkpoint import discard
-from model.identity import TrainingSettings, finished, identity
+from model.identity import TrainingSettings, identity
 from model.learning import Log, learn, new_run, resume
 from model.records import curve_rows, read_finished, write_records
 from model.stream import load_stream
+from pipeline.results.trained import finished
 from pipeline.variants import Variant
 
 __all__ = ["TrainingSettings", "train"]

@@ -12,24 +12,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import polars as pl
 
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
+from pipeline.names import KINDS
+from pipeline.schemas import EVENT_TABLE
 
-KINDS = ("association", "communication")
 CLOCKS = ("UTC", "local")
-TIME = pl.Datetime("us")
-SCHEMAS: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
-    "events": {
-        "idx": pl.Int64,
-        "u": pl.Int32,
-        "v": pl.Int32,
-        "type": pl.String,
-        "kind": pl.String,
-        "created_at": TIME,
-        "split": pl.String,
-    },
-    "nodes": {"node": pl.Int32, "name": pl.String, "features": pl.List(pl.Float32)},
-    "associations": {"relation": pl.String, "snapshot": pl.String, "u": pl.Int32, "v": pl.Int32},
-    "association_events": {"relation": pl.String, "u": pl.Int32, "v": pl.Int32, "created_at": TIME},
-}
+SCHEMAS = {name: table.types for name, table in EVENT_TABLE.items()}
 
 
 @dataclass(frozen=True)

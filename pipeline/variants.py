@@ -1,5 +1,6 @@
-"""The rows of the results table: every model of the paper as data. Imports no torch, so that naming variants
-is cheap.
+"""The rows of the results table: every model of the paper as data, with its name in files and in print.
+
+Imports no torch, so that naming variants is cheap.
 """
 
 import re
@@ -15,6 +16,14 @@ Prior = Literal["uniform", "sparse"]
 STATIC: tuple[Attention, ...] = ("gcn", "gat")
 
 INTERACTIONS: tuple[Interaction, ...] = get_args(Interaction)
+# Those of the paper, in its order. A family of variants may have interactions of its own.
+CONCAT: Interaction = "concat"
+BILINEAR: Interaction = "bilinear"
+PAPER_INTERACTIONS = (CONCAT, BILINEAR)
+PRIORS: tuple[Prior, ...] = get_args(Prior)
+
+DYREP, DYREP_RANDOM, DYREP_WIDE = "dyrep", "dyrep_random", "dyrep_wide"
+GCN, GAT = "gcn", "gat"
 SPARSE_PRIORS = {
     1: (0.95, 0.05),
     2: (0.90, 0.05, 0.05),
@@ -70,7 +79,24 @@ class Variant:
     @property
     def key(self) -> str:
         """The variant's folder and Dagster partition key."""
-        return f"{self.name}-{self.interaction}"
+        return variant_key(self.name, self.interaction)
+
+    def title(self, own_relation: str) -> str:
+        """The name in print, whatever the interaction; `own_relation` is the dataset's first."""
+        if self.attention in (GCN, GAT):
+            return self.attention.upper()
+        if self.prior is not None:
+            end = " + Freq" if self.frequency else "" if self.passes == 2 else ", one pass"
+            return f"LDG ({self.attention}, {self.prior}){end}"
+        if self.wide:
+            return "DyRep, wider"
+        graph = "random associations" if self.random_associations else self.relation or own_relation
+        return f"DyRep ({graph})"
+
+    @property
+    def is_printed_in_table_4(self) -> bool:
+        """Whether it is plain LDG on a learned graph, whose graph the paper's Table 4 shows."""
+        return self.attention == "learned" and self.passes == 2 and not self.frequency
 
     @property
     def of_encoder(self) -> Interaction:
@@ -99,26 +125,75 @@ class Variant:
         )
 
 
+def variant_key(name: str, interaction: str) -> str:
+    """A variant's folder and Dagster partition key, for instance `ldg_learned_sparse-bilinear`."""
+    return f"{name}-{interaction}"
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Name and interaction of a key."""
+    name, _, interaction = key.rpartition("-")
+    if not name or interaction not in INTERACTIONS:
+        raise ValueError(
+            f"{key!r} is no variant: a model's folder is named <name>-<interaction>, the interaction one of "
+            f"{', '.join(INTERACTIONS)}; rename or remove it"
+        )
+    return name, interaction
+
+
+def dyrep_on(relation: str) -> str:
+    """The name of DyRep on an association graph that is not the dataset's own."""
+    return f"{DYREP}_{slug(relation)}"
+
+
+def ldg(attention: Literal["random", "learned"], prior: Prior) -> str:
+    """The name of LDG on a random or a learned graph under a prior."""
+    return f"ldg_{attention}_{prior}"
+
+
+LDG_FREQUENCY = f"{ldg('learned', 'sparse')}_freq"
+LDG_ONE_PASS = f"{ldg('learned', 'sparse')}_one_pass"
+
+
 def variants_for(relations: Sequence[str]) -> list[Variant]:
     """Every variant of a dataset whose known relations are `relations`, its own first."""
     if not relations:
         raise ValueError("relations takes at least the dataset's own relation")
     rows: list[Variant] = []
-    for interaction in INTERACTIONS:
-        rows.append(Variant("dyrep", interaction))
-        rows += [Variant(f"dyrep_{slug(other)}", interaction, relation=other) for other in relations[1:]]
-        rows.append(Variant("dyrep_random", interaction, random_associations=True))
-        if interaction == "concat":
-            rows.append(Variant("dyrep_wide", interaction, wide=True))
+    for interaction in PAPER_INTERACTIONS:
+        rows.append(Variant(DYREP, interaction))
+        rows += [Variant(dyrep_on(other), interaction, relation=other) for other in relations[1:]]
+        rows.append(Variant(DYREP_RANDOM, interaction, random_associations=True))
+        if interaction == CONCAT:
+            rows.append(Variant(DYREP_WIDE, interaction, wide=True))
         for attention in ("random", "learned"):
-            for prior in ("uniform", "sparse"):
-                name = f"ldg_{attention}_{prior}"
+            for prior in PRIORS:
+                name = ldg(attention, prior)
                 rows.append(Variant(name, interaction, attention=attention, prior=prior, edge_types=2))
         sparse = rows[-1]
-        rows.append(replace(sparse, name="ldg_learned_sparse_freq", frequency=True))
-        rows.append(replace(sparse, name="ldg_learned_sparse_one_pass", passes=1))
-        rows += [Variant("gcn", interaction, attention="gcn"), Variant("gat", interaction, attention="gat")]
+        rows.append(replace(sparse, name=LDG_FREQUENCY, frequency=True))
+        rows.append(replace(sparse, name=LDG_ONE_PASS, passes=1))
+        rows += [Variant(GCN, interaction, attention="gcn"), Variant(GAT, interaction, attention="gat")]
     return rows
+
+
+def in_print_order(relations: Sequence[str]) -> dict[str, Variant]:
+    """One variant of each name in the order of the paper's Table 3; what it does not print comes last."""
+
+    def place(variant: Variant) -> int:
+        on_relation = variant.attention == "association" and not variant.random_associations
+        if on_relation and not variant.wide:
+            return 0
+        return 1 if variant.prior is not None else 2
+
+    by_name = {variant.name: variant for variant in variants_for(relations)}
+    return dict(sorted(by_name.items(), key=lambda item: place(item[1])))
+
+
+def variant_title(name: str, relations: Sequence[str]) -> str:
+    """A variant's name in print; a name that no variant of the dataset has stays as it is."""
+    variant = in_print_order(relations).get(name)
+    return name if variant is None else variant.title(relations[0])
 
 
 def variant_named(key: str, relations: Sequence[str]) -> Variant:

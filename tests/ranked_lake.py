@@ -7,6 +7,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, Split, build_event_table, read_event_table, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.schemas import TRAINED
 
 START = datetime(2013, 1, 1)
 RELATIONS = ("Follow", "Friend")
@@ -104,9 +105,6 @@ def store_variant(
                 }
             )
         )
-    write_parquet(
-        pl.concat(rankings).select("seed", "idx", "split", "rank_v", "rank_u"), folder / "rankings.parquet"
-    )
-    write_parquet(pl.concat(attention), folder / "attention.parquet")
-    write_parquet(pl.concat(curves), folder / "curves.parquet")
+    for records, rows in (("rankings", rankings), ("attention", attention), ("curves", curves)):
+        write_parquet(TRAINED[records].cast(pl.concat(rows)), folder / f"{records}.parquet")
     write_json({"fingerprint": table.metadata["fingerprint"]}, folder / "model.json")

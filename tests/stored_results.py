@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable, Split, build_event_table, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
-from pipeline.results.warehouse import RESULT_TABLES
+from pipeline.schemas import RESULTS, TRAINED
+from pipeline.variants import split_key
 
 START = datetime(2013, 1, 1)
 RELATIONS = ("Follow", "CloseFriend")
@@ -78,6 +80,11 @@ def planted_events(
     )
 
 
+def store_records(lake: Lake, table: EventTable, variant: str, records: str, rows: pl.DataFrame) -> None:
+    """One table of a trained variant, with the columns and types that training writes."""
+    write_parquet(TRAINED[records].cast(rows), lake.model(table.name, variant) / f"{records}.parquet")
+
+
 def store_variant(
     lake: Lake,
     table: EventTable,
@@ -89,8 +96,9 @@ def store_variant(
 ) -> None:
     """Everything kept of one trained variant, `model.json` last."""
     folder, nodes = lake.model(table.name, variant), table.nodes.height
+    store = partial(store_records, lake, table, variant)
     edge_types = 1 if variant.startswith("dyrep") else 2
-    write_parquet(training_curves(seeds, random), folder / "curves.parquet")
+    store("curves", training_curves(seeds, random))
     scored = table.events.filter(pl.col("split") != "train").select("idx", "split")
     ranks = [
         scored.with_columns(
@@ -100,19 +108,18 @@ def store_variant(
         )
         for seed in range(seeds)
     ]
-    write_parquet(
-        pl.concat(ranks).select("seed", "idx", "split", "rank_v", "rank_u"), folder / "rankings.parquet"
-    )
+    store("rankings", pl.concat(ranks))
     attention = [
         snapshot_rows(table, seed, snapshot, snapshots, edge_type, random)
         for seed in range(seeds)
         for snapshot in (range(snapshots) if seed == 0 else (0, snapshots - 1))
         for edge_type in range(edge_types)
     ]
-    write_parquet(pl.concat(attention), folder / "attention.parquet")
+    store("attention", pl.concat(attention))
     circle = np.arange(nodes) % max(4, nodes // 25)
     z = np.eye(32)[circle % 32] + random.normal(0, 0.2, (seeds, nodes, 32))
-    write_parquet(
+    store(
+        "embeddings",
         pl.DataFrame(
             {
                 "seed": np.repeat(np.arange(seeds), nodes),
@@ -120,13 +127,13 @@ def store_variant(
                 "z": pl.Series(z.reshape(-1, 32).tolist(), dtype=pl.List(pl.Float32)),
             }
         ),
-        folder / "embeddings.parquet",
     )
     many = min(10, nodes - 1)
     partners = [
         random.choice(np.delete(np.arange(nodes), node), many, replace=False) for node in range(nodes)
     ]
-    write_parquet(
+    store(
+        "predictions",
         pl.DataFrame(
             {
                 "seed": np.zeros(nodes * many, dtype=np.int64),
@@ -136,7 +143,6 @@ def store_variant(
                 "density": np.tile(np.linspace(2, 0.2, many, dtype=np.float32), nodes),
             }
         ),
-        folder / "predictions.parquet",
     )
     write_json(
         {
@@ -224,7 +230,7 @@ def store_result_tables(
     scores = {"hits_at_10": 0.4, "mrr": 0.2, "hits_at_1": 0.1, "hits_at_3": 0.2, "fingerprint": fingerprint}
     link, auc = [], []
     for variant in variants:
-        name, _, interaction = variant.partition("-")
+        name, interaction = split_key(variant)
         for seed in range(seeds):
             key = {"dataset": table.name, "variant": name, "interaction": interaction, "seed": seed}
             for split in ("validation", "test"):
@@ -266,7 +272,7 @@ def store_result_tables(
 
 def complete(result: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
     """Rows with every column the warehouse asks of a result table; what a test does not care for is null."""
-    absent = dict.fromkeys(RESULT_TABLES[result])
+    absent = dict.fromkeys(RESULTS[result].names)
     return pl.DataFrame([{**absent, **row} for row in rows], infer_schema_length=None)
 
 

@@ -1,6 +1,5 @@
 """What a headless run is to make: which datasets, by which steps, and which trainings are left to be done."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -15,7 +14,8 @@ from assets.headless.steps import Step
 from assets.lanes.results import RESULTS
 from assets.partitions import DAYS_A_RUN
 from assets.rules import training_settings
-from model.identity import finished, identity, resumable
+from model.identity import identity, resumable
+from pipeline.results.trained import finished, present_fingerprint
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import Variant
@@ -68,7 +68,7 @@ def day_range(first: date, last: date) -> dict[str, str]:
 def plan_training(spec: DatasetSpec, variant: Variant, settings: Settings) -> Training | FinishedModel:
     """The training of a variant on the event table as it is now, or the model if that is finished."""
     table, folder = settings.lake.dataset(spec.name), settings.lake.model(spec.name, variant.key)
-    fingerprint = json.loads((table / "dataset.json").read_text(encoding="utf-8"))["fingerprint"]
+    fingerprint = present_fingerprint(settings.lake, spec.name)
     asked = training_settings(settings)
     if summary := finished(folder, identity(spec.name, fingerprint, variant, asked)):
         return FinishedModel(spec.name, variant, folder, summary)

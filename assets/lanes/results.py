@@ -13,14 +13,14 @@ from assets.schedules import REFRESHED
 from pipeline.lake import Lake, read_parquet
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.metrics import write_link_prediction, write_training_curves
-from pipeline.results.trained import finished_variants
+from pipeline.results.trained import trained_variants
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from pipeline.settings import Settings
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
 from pipeline.sources.source import DatasetSpec
 
-# Each result table: the step of every chain it is made from, the function that writes it, what it tells.
+# Each result table: the step of every chain it is made from, the function that writes it, its description.
 TABLES: dict[str, tuple[str, Callable[[Lake], Any], str]] = {
     "dataset_stats": (
         "event_table",
@@ -65,7 +65,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         drawn = {
             f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, figure.png.read_bytes()))
             for dataset in (spec.name for spec in specs)
-            if finished_variants(lake, dataset)
+            if trained_variants(lake, dataset)
             for figure in draw_figures(lake, dataset)
         }
         return MaterializeResult(metadata={"figures": len(drawn), **drawn})
@@ -98,19 +98,20 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         return MaterializeResult(metadata={"path": MetadataValue.path(path), "bytes": path.stat().st_size})
 
     tables = [
-        result_table(name, of_each(step), write, tells) for name, (step, write, tells) in TABLES.items()
+        result_table(name, of_each(step), write, description)
+        for name, (step, write, description) in TABLES.items()
     ]
     return [*tables, figures, warehouse, report]
 
 
 def result_table(
-    name: str, deps: Sequence[AssetKey], write: Callable[[Lake], Any], tells: str
+    name: str, deps: Sequence[AssetKey], write: Callable[[Lake], Any], description: str
 ) -> AssetsDefinition:
     """The asset of one result table: `results/<name>.parquet`."""
 
     @asset(
         name=name,
-        description=tells,
+        description=description,
         group_name="results",
         kinds={"parquet"},
         deps=deps,

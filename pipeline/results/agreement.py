@@ -3,7 +3,7 @@
 Nobody tells a model which of its edge types means what. The paper shows one of them; here the edge type whose
 attention at the end of training has the highest AUC with the dataset's first own relation (CloseFriend,
 Follow) at that time is `picked`, per seed, and is then held against every other graph. That choice looks at
-the answer, so the rows of all edge types are kept, and one of their sum (`edge_type` null), which chooses
+the answer, so the rows of all edge types are stored, and those of their sum (`edge_type` null), which chooses
 nothing.
 """
 
@@ -14,22 +14,12 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
-from pipeline.lake import Lake, read_parquet, scan_parquet, write_parquet
-from pipeline.results.baselines import pair_counts
-from pipeline.results.metrics import MODEL_SCHEMA, TrainedVariant, stacked, trained_variants
-
-SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    **MODEL_SCHEMA,
-    "edge_type": pl.Int32,
-    "relation": pl.String,
-    "snapshot": pl.String,
-    "auc": pl.Float64,
-    "average_precision": pl.Float64,
-    "attention": pl.String,
-    "picked": pl.Boolean,
-    "pairs": pl.Int64,
-    "fingerprint": pl.String,
-}
+from pipeline.lake import Lake, read_parquet, scan_parquet
+from pipeline.names import COMMUNICATION_FREQUENCY, FREQUENCY, PLANTED, SNAPSHOTS
+from pipeline.results.pairs import pair_counts, training_events
+from pipeline.results.stored import stacked, write_results
+from pipeline.results.trained import TrainedVariant, current_variants
+from pipeline.schemas import ATTENTION_AUC
 
 
 @dataclass(frozen=True)
@@ -82,16 +72,17 @@ def known_graphs(lake: Lake, dataset: str, table: EventTable) -> dict[tuple[str,
     if lake.known_graph(dataset).exists():
         ids = table.nodes.select("name", "node")
         planted = read_parquet(lake.known_graph(dataset)).select("source", "target")
-        graphs["planted", "final"] = planted.join(
+        graphs[PLANTED, "final"] = planted.join(
             ids.rename({"name": "source", "node": "u"}), on="source"
         ).join(ids.rename({"name": "target", "node": "v"}), on="target")
-    pairs = {name: pair_keys(edges.filter(pl.col("u") != pl.col("v")), n) for name, edges in graphs.items()}
+    pairs = {name: edge_keys(edges, n) for name, edges in graphs.items()}
     # A graph without edges, or with all of them, separates nothing: it has no AUC.
-    return {
-        name: np.unique(edges)
-        for name, edges in sorted(pairs.items())
-        if 0 < len(np.unique(edges)) < n * (n - 1)
-    }
+    return {name: edges for name, edges in sorted(pairs.items()) if 0 < len(edges) < n * (n - 1)}
+
+
+def edge_keys(edges: pl.DataFrame, nodes: int) -> np.ndarray:
+    """The distinct edges of a graph between different nodes, as u·N + v, sorted."""
+    return np.unique(pair_keys(edges.filter(pl.col("u") != pl.col("v")), nodes))
 
 
 def pair_keys(edges: pl.DataFrame, nodes: int) -> np.ndarray:
@@ -104,15 +95,19 @@ def attention_rankings(attention: pl.LazyFrame, nodes: int) -> Iterator[tuple[in
 
     The edge type None is the sum over all.
     """
-    ends = attention.filter(pl.col("label").is_in(["initial", "final"]), pl.col("u") != pl.col("v")).collect()
+    ends = attention.filter(pl.col("label").is_in(SNAPSHOTS), pl.col("u") != pl.col("v")).collect()
     for (seed, label), rows in ends.group_by("seed", "label", maintain_order=True):
         assert isinstance(seed, int)
         total = rows.group_by("u", "v").agg(pl.col("weight").cast(pl.Float64).sum())
-        yield seed, str(label), None, ranking(pair_keys(total, nodes), total["weight"].to_numpy(), nodes)
+        yield seed, str(label), None, weight_ranking(total, nodes)
         for (edge_type,), of_type in rows.group_by("edge_type", maintain_order=True):
             assert isinstance(edge_type, int)
-            keys = pair_keys(of_type, nodes)
-            yield seed, str(label), edge_type, ranking(keys, of_type["weight"].to_numpy(), nodes)
+            yield seed, str(label), edge_type, weight_ranking(of_type, nodes)
+
+
+def weight_ranking(entries: pl.DataFrame, nodes: int) -> Ranking:
+    """The ranking of distinct entries (u, v) off the diagonal by their `weight`."""
+    return ranking(pair_keys(entries, nodes), entries["weight"].to_numpy(), nodes)
 
 
 def variant_agreement(
@@ -125,16 +120,10 @@ def variant_agreement(
         for seed, label, edge_type, ranks in attention_rankings(attention, nodes)
         for (relation, snapshot), graph in graphs.items()
     ]
-    frame = pl.DataFrame(
-        rows,
-        schema={
-            "seed": pl.Int64,
-            **{column: SCHEMA[column] for column in ("edge_type", "relation", "snapshot", "auc")},
-            **{column: SCHEMA[column] for column in ("average_precision", "attention", "pairs")},
-        },
-        orient="row",
-    )
-    return trained.label(with_pick(frame, table.metadata["own_relations"][0]), SCHEMA)
+    measured = ("seed", "edge_type", "relation", "snapshot", "auc", "average_precision", "attention", "pairs")
+    schema = {column: ATTENTION_AUC.types[column] for column in measured}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return trained.named(with_pick(frame, table.metadata["own_relations"][0]), ATTENTION_AUC)
 
 
 def with_pick(rows: pl.DataFrame, relation: str) -> pl.DataFrame:
@@ -163,10 +152,9 @@ def frequency_agreement(
     out the association events, which are themselves the edges that the final graph gained.
     """
     n = table.nodes.height
-    training = table.events.filter(pl.col("split") != "test")
     counted = {
-        "frequency": training,
-        "communication_frequency": training.filter(pl.col("kind") == "communication"),
+        FREQUENCY: training_events(table),
+        COMMUNICATION_FREQUENCY: training_events(table, "communication"),
     }
     rows = []
     for variant, events in counted.items():
@@ -189,7 +177,7 @@ def frequency_agreement(
             for (relation, snapshot), graph in graphs.items()
             for auc, precision in [ranks.agreement(graph)]
         ]
-    return pl.DataFrame(rows, schema=SCHEMA)
+    return pl.DataFrame(rows, schema=ATTENTION_AUC.stored().types)
 
 
 def attention_auc(lake: Lake) -> pl.DataFrame:
@@ -199,12 +187,10 @@ def attention_auc(lake: Lake) -> pl.DataFrame:
         table = read_event_table(lake.dataset(dataset))
         graphs = known_graphs(lake, dataset, table)
         parts.append(frequency_agreement(table, dataset, graphs))
-        parts += [variant_agreement(trained, table, graphs) for trained in trained_variants(lake, dataset)]
-    return stacked(parts, SCHEMA)
+        parts += [variant_agreement(trained, table, graphs) for trained in current_variants(lake, dataset)]
+    return stacked(parts, ATTENTION_AUC)
 
 
 def write_attention_auc(lake: Lake) -> dict[str, int]:
     """Write `results/attention_auc.parquet` and return its row count by its name."""
-    rows = attention_auc(lake)
-    write_parquet(rows, lake.results / "attention_auc.parquet")
-    return {"attention_auc": rows.height}
+    return write_results(lake, {ATTENTION_AUC.name: attention_auc(lake)})

@@ -12,20 +12,13 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.results.metrics import METRICS_SCHEMA, metrics, mid_ranks, with_history
+from pipeline.names import FREQUENCY, NEVER_SEEN
+from pipeline.results.metrics import metrics, mid_ranks, with_history
+from pipeline.results.pairs import pair_counts, training_events
+from pipeline.schemas import BASELINES
 
 # Scores ranked at once: bounds the memory of a batch whatever the number of nodes.
 BATCH_CELLS = 4_000_000
-SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "dataset": pl.String,
-    "baseline": pl.String,
-    "relation": pl.String,
-    **METRICS_SCHEMA,
-    "never_seen_events": pl.Int64,
-    "never_seen_mar": pl.Float64,
-    "never_seen_hits_at_10": pl.Float64,
-    "fingerprint": pl.String,
-}
 
 Updates = Sequence[tuple[int, int, int]]  # (idx of the first event that knows of it, u, v), in order
 Apply = Callable[[int, int, int], None]  # the same three
@@ -49,7 +42,7 @@ class Predictor:
 def predictors(table: EventTable) -> Iterator[Predictor]:
     """Every no-learn predictor of a dataset, one at a time: each holds an N × N matrix."""
     n = table.nodes.height
-    training = table.events.filter(pl.col("split") != "test")
+    training = training_events(table)
     test = table.events.filter(pl.col("split") == "test")
     happening: Updates = list(
         zip((test["idx"] + 1).to_list(), test["u"].to_list(), test["v"].to_list(), strict=True)
@@ -57,7 +50,7 @@ def predictors(table: EventTable) -> Iterator[Predictor]:
 
     yield Predictor("random", np.zeros((1, n), np.int32))
     counts = pair_counts(training, n)
-    yield Predictor("frequency", counts)
+    yield Predictor(FREQUENCY, counts)
     for relation in table.metadata["relations"]:
         yield from associate_predictors(table, relation, counts)
     yield online("online_frequency", counts.copy(), happening, lambda scores, _, u, v: add(scores, u, v))
@@ -111,18 +104,10 @@ def new_ties(table: EventTable, relation: str) -> Updates:
     return list(zip(known.to_list(), formed["u"].to_list(), formed["v"].to_list(), strict=True))
 
 
-def pair_counts(events: pl.DataFrame, n: int) -> np.ndarray:
-    """How many events join each pair, in either direction: (N, N), symmetric."""
-    counts = np.zeros((n, n), np.int32)
-    add(counts, events["u"].to_numpy(), events["v"].to_numpy())
-    return counts
-
-
-def add(scores: np.ndarray, u: np.ndarray | int, v: np.ndarray | int) -> None:
-    """One more for each event of a pair, in both directions."""
-    flat, n = scores.reshape(-1), len(scores)
-    np.add.at(flat, u * n + v, 1)
-    np.add.at(flat, v * n + u, 1)
+def add(scores: np.ndarray, u: int, v: int) -> None:
+    """One more event of a pair, in both directions."""
+    scores[u, v] += 1
+    scores[v, u] += 1
 
 
 def put(scores: np.ndarray, u: np.ndarray | int, v: np.ndarray | int, value: int) -> None:
@@ -157,28 +142,28 @@ def ranks(predictor: Predictor, events: pl.DataFrame, n: int) -> pl.DataFrame:
 def baselines(table: EventTable) -> pl.DataFrame:
     """The table `baselines` of one dataset: every predictor on the test communications.
 
-    It is kept beside the event table, as `baselines.parquet`.
+    It is stored beside the event table, as `baselines.parquet`.
     """
     events = table.events.filter(pl.col("split") == "test", pl.col("kind") == "communication")
     if events.is_empty():
         raise ValueError(f"dataset {table.name!r} has no test communication to rank; move its test_start")
     history = with_history(table.events).select("idx", "pair")
     return pl.concat(
-        scored(ranks(predictor, events, table.nodes.height).join(history, on="idx"))
-        .with_columns(
-            dataset=pl.lit(table.name),
-            baseline=pl.lit(predictor.name),
-            relation=pl.lit(predictor.relation, pl.String),
-            fingerprint=pl.lit(table.metadata["fingerprint"]),
+        BASELINES.stored().cast(
+            scored(ranks(predictor, events, table.nodes.height).join(history, on="idx")).with_columns(
+                dataset=pl.lit(table.name),
+                baseline=pl.lit(predictor.name),
+                relation=pl.lit(predictor.relation, pl.String),
+                fingerprint=pl.lit(table.metadata["fingerprint"]),
+            )
         )
-        .select(pl.col(column).cast(dtype) for column, dtype in SCHEMA.items())
         for predictor in predictors(table)
     )
 
 
 def scored(ranked: pl.DataFrame) -> pl.DataFrame:
     """Metrics of ranked events in one row, and again of those whose pair was never seen."""
-    strangers = ranked.filter(pl.col("pair") == "never seen").select(metrics())
+    strangers = ranked.filter(pl.col("pair") == NEVER_SEEN).select(metrics())
     return pl.concat(
         [ranked.select(metrics()), strangers.select(pl.all().name.prefix("never_seen_"))], how="horizontal"
     )

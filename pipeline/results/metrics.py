@@ -1,18 +1,23 @@
 """How well who-interacts-next was ranked: the ranking rule, its metrics and their result tables."""
 
-import json
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
-from pipeline.lake import Lake, read_parquet, write_parquet
+from pipeline.lake import Lake
+from pipeline.names import HITS_AT, MAR, MRR, NEVER_SEEN, SEEN
+from pipeline.results.stored import stacked, write_results
+from pipeline.results.trained import TrainedVariant, current_variants
+from pipeline.schemas import (
+    LINK_PREDICTION,
+    LINK_PREDICTION_BY_GROUP,
+    LINK_PREDICTION_BY_SLOT,
+    TIME,
+    TRAINING_CURVES,
+)
 
-HITS_AT = (1, 3, 10)
 MOST_SLOTS = 10
 # Lengths of a time slot below one day; from there on a slot is a whole number of days.
 SHORT_SLOTS = tuple(
@@ -47,118 +52,31 @@ def metrics() -> list[pl.Expr]:
     rank_v, rank_u = pl.col("rank_v").cast(pl.Float64), pl.col("rank_u").cast(pl.Float64)
     return [
         pl.len().cast(pl.Int64).alias("events"),
-        ((rank_v + rank_u) / 2).mean().alias("mar"),
+        ((rank_v + rank_u) / 2).mean().alias(MAR.name),
         *(
             (((rank_v <= k - 1).cast(pl.Float64) + (rank_u <= k - 1).cast(pl.Float64)) / 2)
             .mean()
-            .alias(f"hits_at_{k}")
-            for k in HITS_AT
+            .alias(metric.name)
+            for k, metric in HITS_AT.items()
         ),
-        ((1 / (rank_v + 1) + 1 / (rank_u + 1)) / 2).mean().alias("mrr"),
+        ((1 / (rank_v + 1) + 1 / (rank_u + 1)) / 2).mean().alias(MRR.name),
     ]
-
-
-METRICS = ("mar", "hits_at_10", "mrr", "hits_at_1", "hits_at_3")
-MODEL_SCHEMA = {"dataset": pl.String, "variant": pl.String, "interaction": pl.String, "seed": pl.Int64}
-METRICS_SCHEMA = {"events": pl.Int64, **dict.fromkeys(METRICS, pl.Float64)}
-TIME = pl.Datetime("us")
-SCHEMAS: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
-    "link_prediction": {**MODEL_SCHEMA, "split": pl.String, **METRICS_SCHEMA, "fingerprint": pl.String},
-    "link_prediction_by_slot": {
-        **MODEL_SCHEMA,
-        "split": pl.String,
-        **METRICS_SCHEMA,
-        "slot_start": TIME,
-        "slot_end": TIME,
-        "fingerprint": pl.String,
-    },
-    "link_prediction_by_group": {
-        **MODEL_SCHEMA,
-        "split": pl.String,
-        "grouping": pl.String,
-        "value": pl.String,
-        **METRICS_SCHEMA,
-        "fingerprint": pl.String,
-    },
-    "training_curves": {
-        **MODEL_SCHEMA,
-        "step": pl.Int64,
-        "epoch": pl.Int64,
-        "loss_events": pl.Float64,
-        "loss_nonevents": pl.Float64,
-        "loss_kl": pl.Float64,
-        "mar": pl.Float64,
-        "test_mar": pl.Float64,
-        "fingerprint": pl.String,
-    },
-}
-
-
-@dataclass(frozen=True)
-class TrainedVariant:
-    """A finished variant: its folder, what the folder's name says, and the event table it learned from."""
-
-    folder: Path
-    dataset: str
-    variant: str
-    interaction: str
-    fingerprint: str
-
-    def path(self, file: str) -> Path:
-        """Where one of the variant's tables is kept."""
-        return self.folder / f"{file}.parquet"
-
-    def label(self, rows: pl.DataFrame, schema: dict[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
-        """`rows` with the variant's names beside them, in the columns and types of a result table."""
-        named = rows.with_columns(
-            dataset=pl.lit(self.dataset),
-            variant=pl.lit(self.variant),
-            interaction=pl.lit(self.interaction),
-            fingerprint=pl.lit(self.fingerprint),
-        )
-        return named.select(pl.col(column).cast(dtype) for column, dtype in schema.items())
-
-
-def trained_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
-    """The finished variants that learned from the dataset's present event table, by name.
-
-    One without `model.json` is unfinished; one with another fingerprint learned from a table that is gone,
-    and its event numbers mean nothing in the present one.
-    """
-    present = json.loads((lake.dataset(dataset) / "dataset.json").read_text(encoding="utf-8"))["fingerprint"]
-    return [
-        TrainedVariant(path.parent, dataset, *variant_names(path.parent.name), present)
-        for path in sorted(lake.model(dataset, "*").parent.glob("*/model.json"))
-        if json.loads(path.read_text(encoding="utf-8"))["fingerprint"] == present
-    ]
-
-
-def variant_names(folder: str) -> tuple[str, str]:
-    """The variant's name and its interaction from `<name>-<interaction>`."""
-    name, dash, interaction = folder.rpartition("-")
-    if not dash or interaction not in ("concat", "bilinear"):
-        raise ValueError(
-            f"model folder {folder!r} is not named <name>-concat or <name>-bilinear; rename or remove it"
-        )
-    return name, interaction
 
 
 def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
     """A variant's rankings beside their events; refused when communications are missing."""
-    ranked = read_parquet(trained.path("rankings")).join(
-        with_history(table.events).drop("split"), on="idx", how="left"
-    )
+    ranked = trained.read("rankings").join(with_history(table.events).drop("split"), on="idx", how="left")
     if ranked["kind"].null_count():
         raise ValueError(
             f"{trained.folder}/rankings.parquet ranks events the table does not have: train again"
         )
     expected = table.events.filter(pl.col("kind") == "communication").group_by("split").len("expected")
-    found = ranked.filter(pl.col("kind") == "communication").group_by("seed", "split").len("found")
-    short = found.join(expected, on="split").filter(pl.col("found") != pl.col("expected"))
+    counted = ranked.filter(pl.col("kind") == "communication").group_by("seed", "split").len("ranked")
+    short = counted.join(expected, on="split").filter(pl.col("ranked") != pl.col("expected"))
     if short.height:
         row = short.row(0, named=True)
         raise ValueError(
-            f"{trained.folder}/rankings.parquet has {row['found']:,} of {row['expected']:,} "
+            f"{trained.folder}/rankings.parquet has {row['ranked']:,} of {row['expected']:,} "
             f"{row['split']} communications for seed {row['seed']}: train again"
         )
     return ranked
@@ -169,7 +87,7 @@ def with_history(events: pl.DataFrame) -> pl.DataFrame:
     low, high = pl.min_horizontal("u", "v"), pl.max_horizontal("u", "v")
     first = pl.col("idx").min().over(low, high)
     return events.with_columns(
-        pair=pl.when(pl.col("idx") > first).then(pl.lit("seen before")).otherwise(pl.lit("never seen"))
+        pair=pl.when(pl.col("idx") > first).then(pl.lit(SEEN)).otherwise(pl.lit(NEVER_SEEN))
     )
 
 
@@ -233,55 +151,42 @@ def by_group(ranked: pl.DataFrame) -> pl.DataFrame:
 
 def link_prediction(lake: Lake) -> dict[str, pl.DataFrame]:
     """The tables `link_prediction`, `…_by_slot` and `…_by_group` of all trained variants, by name."""
-    parts: dict[str, list[pl.DataFrame]] = {
-        name: [] for name in ("link_prediction", "link_prediction_by_slot", "link_prediction_by_group")
-    }
+    tables = (LINK_PREDICTION, LINK_PREDICTION_BY_SLOT, LINK_PREDICTION_BY_GROUP)
+    parts: dict[str, list[pl.DataFrame]] = {table.name: [] for table in tables}
     for dataset in dataset_names(lake):
-        table = read_event_table(lake.dataset(dataset))
-        for trained in trained_variants(lake, dataset):
-            ranked = ranked_events(trained, table)
-            communications = ranked.filter(pl.col("kind") == "communication")
-            rows = {
-                "link_prediction": communications.group_by("seed", "split")
-                .agg(metrics())
-                .sort("seed", "split"),
-                "link_prediction_by_slot": by_slot(ranked, table),
-                "link_prediction_by_group": by_group(ranked),
-            }
-            for name, frame in rows.items():
-                parts[name].append(trained.label(frame, SCHEMAS[name]))
-    return {name: stacked(frames, SCHEMAS[name]) for name, frames in parts.items()}
+        events = read_event_table(lake.dataset(dataset))
+        for trained in current_variants(lake, dataset):
+            ranked = ranked_events(trained, events)
+            for table, rows in zip(
+                tables, (by_split(ranked), by_slot(ranked, events), by_group(ranked)), strict=True
+            ):
+                parts[table.name].append(trained.named(rows, table))
+    return {table.name: stacked(parts[table.name], table) for table in tables}
+
+
+def by_split(ranked: pl.DataFrame) -> pl.DataFrame:
+    """Metrics of the communications per split."""
+    communications = ranked.filter(pl.col("kind") == "communication")
+    return communications.group_by("seed", "split").agg(metrics()).sort("seed", "split")
 
 
 def training_curves(lake: Lake) -> pl.DataFrame:
     """The table `training_curves` of all trained variants."""
     return stacked(
         (
-            trained.label(read_parquet(trained.path("curves")), SCHEMAS["training_curves"])
+            trained.named(trained.read("curves"), TRAINING_CURVES)
             for dataset in dataset_names(lake)
-            for trained in trained_variants(lake, dataset)
+            for trained in current_variants(lake, dataset)
         ),
-        SCHEMAS["training_curves"],
+        TRAINING_CURVES,
     )
-
-
-def stacked(
-    frames: Iterable[pl.DataFrame], schema: dict[str, pl.DataType | type[pl.DataType]]
-) -> pl.DataFrame:
-    """Frames of one schema as one; none at all give an empty frame of that schema."""
-    return pl.concat([pl.DataFrame(schema=schema), *frames])
 
 
 def write_link_prediction(lake: Lake) -> dict[str, int]:
     """Write the three link prediction tables under `results/` and return their row counts by name."""
-    tables = link_prediction(lake)
-    for name, frame in tables.items():
-        write_parquet(frame, lake.results / f"{name}.parquet")
-    return {name: frame.height for name, frame in tables.items()}
+    return write_results(lake, link_prediction(lake))
 
 
 def write_training_curves(lake: Lake) -> dict[str, int]:
     """Write `results/training_curves.parquet` and return its row count by its name."""
-    curves = training_curves(lake)
-    write_parquet(curves, lake.results / "training_curves.parquet")
-    return {"training_curves": curves.height}
+    return write_results(lake, {TRAINING_CURVES.name: training_curves(lake)})

@@ -1,8 +1,25 @@
-"""What the paper prints in its Tables 2, 3 and 4, as data to hold beside ours."""
+"""What the paper prints in its Tables 2, 3 and 4, as data to hold beside ours, and when ours reaches it."""
+
+from collections.abc import Sequence
 
 import polars as pl
 
+from pipeline.names import METRICS, Metric
+from pipeline.schemas import (
+    CELLS_3,
+    METRICS_TABLE,
+    PUBLISHED_CELLS,
+    PUBLISHED_MODELS,
+    PUBLISHED_TABLE_2,
+    PUBLISHED_TABLE_3,
+    PUBLISHED_TABLE_4,
+    Table,
+)
+from pipeline.variants import DYREP, LDG_FREQUENCY, dyrep_on, in_print_order, ldg
+
 SOCIAL_EVOLUTION, GITHUB = "Social Evolution", "GitHub"
+# Published AUCs have no standard deviation; this many points below one still count as reaching it.
+AUC_SLACK = 5
 
 # Statistic, how the paper prints its name, Social Evolution, GitHub.
 TABLE_2 = (
@@ -15,40 +32,25 @@ TABLE_2 = (
     ("test_associations", "# test assoc events", 73, 415),
 )
 
-# Variant, how it is printed, in the paper's order; those after + Freq are in its figures or ours only.
-# DyRep's variants are printed with the relation they stand on, which depends on the dataset.
-MODELS = (
-    ("ldg_random_uniform", "LDG (random, uniform)"),
-    ("ldg_random_sparse", "LDG (random, sparse)"),
-    ("ldg_learned_uniform", "LDG (learned, uniform)"),
-    ("ldg_learned_sparse", "LDG (learned, sparse)"),
-    ("ldg_learned_sparse_freq", "LDG (learned, sparse) + Freq"),
-    ("ldg_learned_sparse_one_pass", "LDG (learned, sparse), one pass"),
-    ("dyrep_random", "DyRep (random associations)"),
-    ("dyrep_wide", "DyRep, wider"),
-    ("gcn", "GCN"),
-    ("gat", "GAT"),
-)
-
-# Data, variant (`dyrep` stands on CloseFriend and on Follow);
+# Data, variant (DyRep stands on CloseFriend and on Follow);
 # MAR mean and std of concat, of bilinear; HITS@10 mean and std of concat, of bilinear.
 TABLE_3 = (
-    (SOCIAL_EVOLUTION, "dyrep", 16.0, 3.0, 11.0, 1.2, 0.47, 0.05, 0.59, 0.06),
-    (SOCIAL_EVOLUTION, "dyrep_facebookalltaggedphotos", 20.7, 5.8, 15.0, 2.0, 0.29, 0.21, 0.38, 0.14),
-    (SOCIAL_EVOLUTION, "ldg_random_uniform", 19.5, 4.9, 16.0, 3.3, 0.28, 0.19, 0.35, 0.17),
-    (SOCIAL_EVOLUTION, "ldg_random_sparse", 21.2, 4.4, 17.1, 2.6, 0.26, 0.10, 0.37, 0.08),
-    (SOCIAL_EVOLUTION, "ldg_learned_uniform", 22.6, 6.1, 16.9, 1.1, 0.18, 0.09, 0.37, 0.06),
-    (SOCIAL_EVOLUTION, "ldg_learned_sparse", 17.0, 5.8, 12.7, 0.9, 0.37, 0.14, 0.50, 0.06),
-    (GITHUB, "dyrep", 100.3, 10.0, 73.8, 5.0, 0.187, 0.011, 0.221, 0.02),
-    (GITHUB, "ldg_random_uniform", 90.3, 17.1, 68.7, 3.3, 0.21, 0.02, 0.24, 0.02),
-    (GITHUB, "ldg_random_sparse", 95.4, 14.9, 71.6, 3.9, 0.20, 0.01, 0.23, 0.01),
-    (GITHUB, "ldg_learned_uniform", 92.1, 15.1, 66.6, 3.6, 0.20, 0.02, 0.27, 0.03),
-    (GITHUB, "ldg_learned_sparse", 90.9, 16.8, 67.3, 3.5, 0.21, 0.03, 0.28, 0.03),
-    (GITHUB, "ldg_learned_sparse_freq", 47.8, 5.7, 43.0, 2.8, 0.48, 0.03, 0.50, 0.02),
+    (SOCIAL_EVOLUTION, DYREP, 16.0, 3.0, 11.0, 1.2, 0.47, 0.05, 0.59, 0.06),
+    (SOCIAL_EVOLUTION, dyrep_on("FacebookAllTaggedPhotos"), 20.7, 5.8, 15.0, 2.0, 0.29, 0.21, 0.38, 0.14),
+    (SOCIAL_EVOLUTION, ldg("random", "uniform"), 19.5, 4.9, 16.0, 3.3, 0.28, 0.19, 0.35, 0.17),
+    (SOCIAL_EVOLUTION, ldg("random", "sparse"), 21.2, 4.4, 17.1, 2.6, 0.26, 0.10, 0.37, 0.08),
+    (SOCIAL_EVOLUTION, ldg("learned", "uniform"), 22.6, 6.1, 16.9, 1.1, 0.18, 0.09, 0.37, 0.06),
+    (SOCIAL_EVOLUTION, ldg("learned", "sparse"), 17.0, 5.8, 12.7, 0.9, 0.37, 0.14, 0.50, 0.06),
+    (GITHUB, DYREP, 100.3, 10.0, 73.8, 5.0, 0.187, 0.011, 0.221, 0.02),
+    (GITHUB, ldg("random", "uniform"), 90.3, 17.1, 68.7, 3.3, 0.21, 0.02, 0.24, 0.02),
+    (GITHUB, ldg("random", "sparse"), 95.4, 14.9, 71.6, 3.9, 0.20, 0.01, 0.23, 0.01),
+    (GITHUB, ldg("learned", "uniform"), 92.1, 15.1, 66.6, 3.6, 0.20, 0.02, 0.27, 0.03),
+    (GITHUB, ldg("learned", "sparse"), 90.9, 16.8, 67.3, 3.5, 0.21, 0.03, 0.28, 0.03),
+    (GITHUB, LDG_FREQUENCY, 47.8, 5.7, 43.0, 2.8, 0.48, 0.03, 0.50, 0.02),
 )
 
 # Data, relation; AUC in % with initial associations (uniform, sparse), with final ones (uniform, sparse).
-TABLE_4 = (
+TABLE_4: tuple[tuple[str, str, int, int, int, int], ...] = (
     (SOCIAL_EVOLUTION, "BlogLivejournalTwitter", 53, 57, 57, 69),
     (SOCIAL_EVOLUTION, "CloseFriend", 65, 69, 76, 84),
     (SOCIAL_EVOLUTION, "FacebookAllTaggedPhotos", 55, 57, 58, 62),
@@ -58,54 +60,76 @@ TABLE_4 = (
 )
 
 
+def bound(metric: Metric, mean: float, std: float) -> float:
+    """The worst mean that still reaches a published one: one published standard deviation from it."""
+    return mean + std if metric.lower_is_better else mean - std
+
+
+def auc_bound(published: int) -> int:
+    """The lowest AUC (%) that still reaches a published one, which comes without a standard deviation."""
+    return published - AUC_SLACK
+
+
+def frame(table: Table, rows: Sequence[Sequence[object]]) -> pl.DataFrame:
+    """Rows as a frame of this table."""
+    return pl.DataFrame(rows, schema=table.types, orient="row")
+
+
+def metrics() -> pl.DataFrame:
+    """How each metric is printed."""
+    rows = [
+        (metric.name, metric.title, metric.description, metric.lower_is_better, metric.decimals, position)
+        for position, metric in enumerate(METRICS)
+    ]
+    return frame(METRICS_TABLE, rows)
+
+
 def table_2() -> pl.DataFrame:
-    """Published statistics, one row a statistic of one of the paper's data sets."""
-    return pl.DataFrame(
-        [
-            (paper, position, statistic, printed, value)
-            for position, (statistic, printed, *values) in enumerate(TABLE_2)
-            for paper, value in zip((SOCIAL_EVOLUTION, GITHUB), values, strict=True)
-        ],
-        schema={
-            "paper": pl.String,
-            "position": pl.Int32,
-            "statistic": pl.String,
-            "printed": pl.String,
-            "value": pl.Int64,
-        },
-        orient="row",
-    )
-
-
-def models() -> pl.DataFrame:
-    """Names and order of the variants that are not DyRep on a relation."""
-    return pl.DataFrame(
-        [(variant, printed, position) for position, (variant, printed) in enumerate(MODELS)],
-        schema={"variant": pl.String, "model": pl.String, "position": pl.Int32},
-        orient="row",
-    )
+    """Published statistics, one row per statistic of one of the paper's data sets."""
+    rows = [
+        (paper, position, statistic, printed, value)
+        for position, (statistic, printed, *values) in enumerate(TABLE_2)
+        for paper, value in zip((SOCIAL_EVOLUTION, GITHUB), values, strict=True)
+    ]
+    return frame(PUBLISHED_TABLE_2, rows)
 
 
 def table_3() -> pl.DataFrame:
-    """Published MAR and HITS@10, one row a variant on one of the paper's data sets."""
-    cells = [
-        f"{metric}_{interaction}_{part}"
-        for metric in ("mar", "hits_at_10")
-        for interaction in ("concat", "bilinear")
-        for part in ("mean", "std")
+    """Published MAR and HITS@10, one row per variant on one of the paper's data sets."""
+    return frame(PUBLISHED_TABLE_3, TABLE_3)
+
+
+def cells() -> pl.DataFrame:
+    """The same, one row per cell, with the bound that ours must keep."""
+    rows = [
+        (paper, variant, interaction, metric.name, mean, std, bound(metric, mean, std))
+        for paper, variant, *numbers in TABLE_3
+        for (metric, interaction, _), mean, std in zip(CELLS_3, numbers[::2], numbers[1::2], strict=True)
     ]
-    return pl.DataFrame(
-        TABLE_3,
-        schema={"paper": pl.String, "variant": pl.String, **dict.fromkeys(cells, pl.Float64)},
-        orient="row",
-    )
+    return frame(PUBLISHED_CELLS, rows)
 
 
 def table_4() -> pl.DataFrame:
-    """Published AUC (%) of the learned graph, one row a relation."""
-    cells = [f"{snapshot}_{prior}" for snapshot in ("initial", "final") for prior in ("uniform", "sparse")]
-    return pl.DataFrame(
-        TABLE_4,
-        schema={"paper": pl.String, "relation": pl.String, **dict.fromkeys(cells, pl.Int32)},
-        orient="row",
-    )
+    """Published AUC (%) of the learned graph, one row per relation, with the bounds that ours must keep."""
+    rows = [
+        (paper, relation, *published, *(auc_bound(one) for one in published))
+        for paper, relation, *published in TABLE_4
+    ]
+    return frame(PUBLISHED_TABLE_4, rows)
+
+
+def models(relations_of: dict[str, Sequence[str]]) -> pl.DataFrame:
+    """Name in print, order and place in Table 4 of every variant of each dataset, by its relations."""
+    rows = [
+        (
+            dataset,
+            name,
+            variant.title(relations[0]),
+            position,
+            variant.attention == "learned",
+            variant.prior if variant.is_printed_in_table_4 else None,
+        )
+        for dataset, relations in relations_of.items()
+        for position, (name, variant) in enumerate(in_print_order(relations).items())
+    ]
+    return frame(PUBLISHED_MODELS, rows)

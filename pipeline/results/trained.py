@@ -1,115 +1,129 @@
-"""What training and evaluation left on disk, read back for figures and the report."""
+"""A finished training: the one place that knows when a variant's folder is finished, and reads it back.
+
+`model.json` is written last, so a folder without it is unfinished. Imports no torch.
+"""
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from pipeline.event_table import EventTable
-from pipeline.lake import Lake
-from pipeline.results.published import MODELS
-from pipeline.results.warehouse import result_rows
-
-PREFERRED_VARIANTS = (
-    "ldg_learned_sparse-bilinear",
-    "ldg_learned_sparse-concat",
-    "ldg_learned_uniform-bilinear",
+from pipeline.lake import Lake, read_parquet
+from pipeline.schemas import FINGERPRINT, MODEL, Table
+from pipeline.variants import (
+    BILINEAR,
+    CONCAT,
+    Variant,
+    in_print_order,
+    ldg,
+    split_key,
+    variant_key,
+    variant_title,
 )
 
 
-def finished_variants(lake: Lake, dataset: str) -> list[str]:
-    """Variants of a dataset whose training finished (`model.json` is written last)."""
-    return sorted(path.parent.name for path in (lake.home / "models" / dataset).glob("*/model.json"))
+@dataclass(frozen=True)
+class TrainedVariant:
+    """A finished training: its folder, its variant's name and interaction, and what `model.json` holds."""
+
+    folder: Path
+    dataset: str
+    variant: str
+    interaction: str
+    facts: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The variant's key: name and interaction."""
+        return variant_key(self.variant, self.interaction)
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of the event table it learned from."""
+        return self.facts["fingerprint"]
+
+    def described(self, relations: Sequence[str]) -> Variant | None:
+        """The variant as data, for a dataset of these relations; None if no variant has its name."""
+        return in_print_order(relations).get(self.variant)
+
+    def label(self, relations: Sequence[str]) -> str:
+        """Model and interaction in print: "LDG (learned, sparse), bilinear"."""
+        return f"{variant_title(self.variant, relations)}, {self.interaction}"
+
+    def path(self, records: str) -> Path:
+        """Where one of the training's tables is stored."""
+        return self.folder / f"{records}.parquet"
+
+    def read(self, records: str) -> pl.DataFrame:
+        """One of the training's tables."""
+        return read_parquet(self.path(records))
+
+    def of_first_seed(self, records: str) -> pl.DataFrame:
+        """The rows of the first seed in one of the training's tables."""
+        return self.read(records).filter(pl.col("seed") == pl.col("seed").min())
+
+    def has_rows(self, records: str) -> bool:
+        """Whether a table is there and not empty: a static graph network has no attention, for instance."""
+        path = self.path(records)
+        return path.exists() and pq.read_metadata(path).num_rows > 0
+
+    def named(self, rows: pl.DataFrame, table: Table) -> pl.DataFrame:
+        """`rows` with the training's names beside them, as the result table `table` is stored."""
+        values = (self.dataset, self.variant, self.interaction)
+        names = {column.name: pl.lit(value) for column, value in zip(MODEL, values, strict=False)}
+        return table.stored().cast(rows.with_columns(**names, **{FINGERPRINT.name: pl.lit(self.fingerprint)}))
 
 
-def read_model_facts(lake: Lake, dataset: str, variant: str) -> dict[str, Any]:
-    """What `model.json` says of a trained variant."""
-    return json.loads((lake.model(dataset, variant) / "model.json").read_text(encoding="utf-8"))
+def read_facts(folder: Path) -> dict[str, Any] | None:
+    """What `model.json` holds, or None where the training is not finished."""
+    path = folder / "model.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def showcase_variant(variants: list[str]) -> str:
-    """The variant whose learned graph is shown where there is room for one: the paper's, once trained."""
-    learned = [variant for variant in variants if "learned" in variant]
-    preferred = [variant for variant in PREFERRED_VARIANTS if variant in variants]
-    return (preferred + learned + variants)[0]
+def finished(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
+    """What `model.json` holds, if the training in `folder` is finished and agrees with `expected`."""
+    facts = read_facts(folder)
+    agrees = facts is not None and all(facts.get(key) == value for key, value in expected.items())
+    return facts if agrees else None
 
 
-def current_variants(lake: Lake, table: EventTable, records: str) -> list[str]:
-    """Finished variants trained on this very event table that have rows in `<records>.parquet`.
-
-    A static graph network has no attention, for instance, and a variant trained on an earlier table may
-    speak of other nodes.
-    """
+def trained_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
+    """The finished trainings of a dataset by key, those of an earlier event table included."""
     return [
-        variant
-        for variant in finished_variants(lake, table.name)
-        if read_model_facts(lake, table.name, variant)["fingerprint"] == table.metadata["fingerprint"]
-        and has_rows(lake.model(table.name, variant) / f"{records}.parquet")
+        TrainedVariant(folder, dataset, *split_key(folder.name), facts)
+        for folder in sorted(lake.model(dataset, "*").parent.glob("*"))
+        if (facts := read_facts(folder)) is not None
     ]
 
 
-def has_rows(path: Path) -> bool:
-    """Whether a Parquet file is there and holds anything."""
-    return path.exists() and pq.read_metadata(path).num_rows > 0
+def present_fingerprint(lake: Lake, dataset: str) -> str:
+    """The hash of a dataset's present event table."""
+    return json.loads((lake.dataset(dataset) / "dataset.json").read_text(encoding="utf-8"))["fingerprint"]
 
 
-def read_result(lake: Lake, result: str, table: EventTable) -> pl.DataFrame | None:
-    """The rows of a result table made from this very event table, or None when there is none."""
-    belongs = (pl.col("dataset") == table.name) & (pl.col("fingerprint") == table.metadata["fingerprint"])
-    parts = [rows.filter(belongs) for rows in result_rows(lake, result)]
-    return next((rows for rows in parts if rows.height), None)
+def current_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
+    """The finished trainings of the present event table: the event numbers of others mean nothing in it."""
+    present = present_fingerprint(lake, dataset)
+    return [one for one in trained_variants(lake, dataset) if one.fingerprint == present]
 
 
-def split_variant(variant: str) -> tuple[str, str]:
-    """Name and interaction: `ldg_learned_sparse-bilinear` is (`ldg_learned_sparse`, `bilinear`)."""
-    name, _, interaction = variant.rpartition("-")
-    return (name, interaction) if name else (variant, "")
+def with_records(trained: Sequence[TrainedVariant], records: str) -> list[TrainedVariant]:
+    """The trainings that have rows in `<records>.parquet`."""
+    return [one for one in trained if one.has_rows(records)]
 
 
-def variant_name(name: str) -> str:
-    """A name as the paper prints it: `ldg_learned_sparse_freq` is "LDG (learned, sparse) + Freq"."""
-    printed = dict(MODELS)
-    if name in printed:
-        return printed[name]
-    family, *words = name.replace("one_pass", "one pass").split("_")
-    title = {"dyrep": "DyRep", "ldg": "LDG", "gcn": "GCN", "gat": "GAT"}.get(family, family)
-    return f"{title} ({', '.join(words)})" if words else title
+def showcase(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> TrainedVariant:
+    """The training whose graph is shown where there is room for one: the paper's, else a learned one."""
+    preferred = [variant_key(ldg("learned", "sparse"), how) for how in (BILINEAR, CONCAT)]
+    preferred.append(variant_key(ldg("learned", "uniform"), BILINEAR))
 
+    def place(one: TrainedVariant) -> tuple[int, bool]:
+        variant = one.described(relations)
+        learned = variant is not None and variant.attention == "learned"
+        return preferred.index(one.key) if one.key in preferred else len(preferred), not learned
 
-def variant_label(variant: str) -> str:
-    """A variant as a person reads it: "LDG (learned, sparse), bilinear"."""
-    name, interaction = split_variant(variant)
-    return f"{variant_name(name)}, {interaction}" if interaction else variant_name(name)
-
-
-def pair_counts(table: EventTable) -> pl.DataFrame:
-    """Undirected pairs communicating before the test period, the most frequent first (columns u, v, len)."""
-    return (
-        table.events.filter((pl.col("split") != "test") & (pl.col("kind") == "communication"))
-        .select(u=pl.min_horizontal("u", "v"), v=pl.max_horizontal("u", "v"))
-        .group_by("u", "v")
-        .len()
-        .sort("len", "u", "v", descending=[True, False, False])
-    )
-
-
-def communication_graph(table: EventTable) -> nx.Graph:
-    """Who communicates with whom before the test period; weights grow with the logarithm of the count."""
-    graph = nx.Graph()
-    graph.add_nodes_from(range(table.nodes.height))
-    graph.add_weighted_edges_from((u, v, float(np.log1p(n))) for u, v, n in pair_counts(table).iter_rows())
-    return graph
-
-
-def communities(graph: nx.Graph) -> np.ndarray:
-    """The Louvain community of each node, the largest community numbered 0; the same for the same graph."""
-    found = nx.community.louvain_communities(graph, seed=0)
-    found.sort(key=lambda members: (-len(members), min(members)))
-    community = np.zeros(graph.number_of_nodes(), dtype=np.int64)
-    for number, members in enumerate(found):
-        community[list(members)] = number
-    return community
+    return min(trained, key=place)

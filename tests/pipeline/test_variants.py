@@ -1,11 +1,15 @@
+import ast
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from model.parameters import count_parameters, width_of
-from pipeline.variants import Variant, variant_named, variants_for
+from pipeline.variants import Variant, in_print_order, split_key, variant_named, variants_for
 
+ROOT = Path(__file__).parents[2]
 RELATIONS = ["CloseFriend", "BlogLivejournalTwitter"]
 
 
@@ -57,3 +61,27 @@ def test_priors_are_distributions_over_edge_types(edge_types, prior):
     variant = Variant("ldg", "concat", attention="learned", prior=prior, edge_types=edge_types)
     assert sum(variant.prior_probabilities) == pytest.approx(1)
     assert len(variant.prior_probabilities) == edge_types + (prior == "sparse")
+
+
+def test_no_variant_is_retyped_where_results_are_made_and_shown():
+    names = {variant.name for variant in variants_for(RELATIONS)}
+    names |= {variant.key for variant in variants_for(RELATIONS)}
+    for room in ("results", "show"):
+        for path in (ROOT / "pipeline" / room).rglob("*.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            typed = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+            assert not typed & names, path
+        for path in (ROOT / "pipeline" / room).rglob("*.sql"):
+            assert not set(re.findall(r"'(\w+)'", path.read_text(encoding="utf-8"))) & names, path
+
+
+def test_print_order_is_that_of_the_papers_table_3():
+    order = list(in_print_order(RELATIONS))
+    assert order[:4] == ["dyrep", "dyrep_bloglivejournaltwitter", "ldg_random_uniform", "ldg_random_sparse"]
+    assert order[-2:] == ["gcn", "gat"]
+
+
+@pytest.mark.parametrize("key", ["dyrep", "-concat", "copy of dyrep", "dyrep-sum"])
+def test_a_folder_that_is_no_variant_is_refused(key):
+    with pytest.raises(ValueError, match="<name>-<interaction>"):
+        split_key(key)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, write_json
-from pipeline.results.trained import current_variants, finished_variants, showcase_variant
+from pipeline.results.trained import current_variants, showcase, trained_variants, with_records
 from pipeline.show.figures.adjacency import adjacency
 from pipeline.show.figures.bars import baseline_bars
 from pipeline.show.figures.curves import training_curves
@@ -33,20 +33,21 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     that no longer apply are removed.
     """
     table = read_event_table(lake.dataset(dataset))
-    if not finished_variants(lake, dataset):
+    if not trained_variants(lake, dataset):
         raise FileNotFoundError(
             f"no finished variant of {dataset!r} under {lake.home / 'models' / dataset}: train one first"
         )
-    attentive = current_variants(lake, table, "attention")
-    embedded = current_variants(lake, table, "embeddings")
-    trained = current_variants(lake, table, "curves")
+    trained, relations = current_variants(lake, dataset), table.metadata["relations"]
+    attentive, embedded, curved = (
+        with_records(trained, records) for records in ("attention", "embeddings", "curves")
+    )
     folder = lake.home / "figures" / dataset
     drawn = []
     figures = [
-        training_curves(lake, dataset, trained) if trained else None,
-        adjacency(lake, table, showcase_variant(attentive)) if attentive else None,
-        subgraphs(lake, table, showcase_variant(attentive)) if attentive else None,
-        embeddings(lake, table, embedded) if embedded else None,
+        training_curves(curved, relations) if curved else None,
+        adjacency(table, showcase(attentive, relations)) if attentive else None,
+        subgraphs(table, showcase(attentive, relations)) if attentive else None,
+        embeddings(table, embedded) if embedded else None,
         baseline_bars(lake, table),
     ]
     for figure in figures:

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake, read_parquet
-from pipeline.results.trained import communication_graph, communities, variant_label
+from pipeline.names import SNAPSHOTS
+from pipeline.results.trained import TrainedVariant
+from pipeline.show.communities import communication_graph, communities
 from pipeline.show.figures.style import Figure, marks
 
 SIDE = 190
@@ -18,17 +19,16 @@ PIXELS = 2 * SIDE
 PAPER, BLOCK, INK = np.array([250, 251, 252]), np.array([228, 233, 240]), np.array([0, 59, 112])
 
 
-def adjacency(lake: Lake, table: EventTable, variant: str) -> Figure:
+def adjacency(table: EventTable, trained: TrainedVariant) -> Figure:
     """Rows: initial and final. Columns: every relation, then every edge type of the attention S."""
     community = communities(communication_graph(table))
     order = np.lexsort((np.arange(community.size), community))
-    attention = read_parquet(lake.model(table.name, variant) / "attention.parquet").filter(
-        (pl.col("seed") == pl.col("seed").min()) & pl.col("label").is_not_null()
-    )
+    attention = trained.of_first_seed("attention").filter(pl.col("label").is_not_null())
     relations = table.metadata["relations"]
+    model = trained.label(relations)
     edge_types = sorted(attention["edge_type"].unique())
     rows = []
-    for snapshot in ("initial", "final"):
+    for snapshot in SNAPSHOTS:
         panels = []
         for relation in relations:
             entries = table.associations.filter(
@@ -44,9 +44,9 @@ def adjacency(lake: Lake, table: EventTable, variant: str) -> Figure:
         rows.append(alt.hconcat(*panels, spacing=18))
     return Figure(
         "adjacency",
-        f"Learned graph beside known graphs: {variant_label(variant)}",
-        f"Adjacency matrices of {', '.join(relations) or 'no known relation'} and of the attention of "
-        f"{variant_label(variant)}, at the beginning (top) and at the end of training (bottom). The "
+        f"Learned graph beside known graphs: {model}",
+        f"Adjacency matrices of {', '.join(relations)} and of the attention of "
+        f"{model}, at the beginning (top) and at the end of training (bottom). The "
         f"{community.size:,} nodes are ordered by {int(community.max()) + 1} communities of who communicates "
         "with whom, shaded along the diagonal; darker points are stronger entries.",
         alt.vconcat(*rows, spacing=18),
@@ -80,12 +80,8 @@ def matrix_image(entries: pl.DataFrame, order: np.ndarray, community: np.ndarray
             np.clip(weight / top, 0, 1)
         )
     pixels = np.linspace(0, nodes, PIXELS, endpoint=False).astype(int)
-    if nodes > PIXELS:
-        strength = pooled(strength)
-        sorted_community = community[order][pixels]
-    else:
-        strength = strength[np.ix_(pixels, pixels)]
-        sorted_community = community[order][pixels]
+    strength = pooled(strength) if nodes > PIXELS else strength[np.ix_(pixels, pixels)]
+    sorted_community = community[order][pixels]
     block = sorted_community[:, None] == sorted_community[None, :]
     ground = np.where(block[..., None], BLOCK, PAPER)
     picture = ground + strength[..., None] * (INK - ground)

@@ -5,11 +5,15 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
-from pipeline.results.trained import read_result, variant_label
-from pipeline.show.figures.style import BLUE, INK, ORANGE, Figure, marks
+from pipeline.names import MAR, PAPER_METRICS
+from pipeline.results.stored import read_result
+from pipeline.schemas import BASELINES, LINK_PREDICTION
+from pipeline.show.figures.style import BLUE, INK, ORANGE, Figure, category_axis, marks
+from pipeline.show.labels import METRIC_TITLES, NO_LEARNING, baseline_label
+from pipeline.variants import variant_title
 
-LEARNED, NO_LEARN = "learned model (mean ± std over seeds)", "no learning"
-METRICS = {"mar": "MAR (lower is better)", "hits_at_10": "HITS@10 (higher is better)"}
+LEARNED = "learned model (mean ± std over seeds)"
+METRICS = [metric.name for metric in PAPER_METRICS]
 
 
 def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
@@ -21,24 +25,23 @@ def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
     best = rows.sort("mar", "who").row(0, named=True)
     learned = rows.filter(pl.col("what") == LEARNED).sort("mar", "who")
     beside = ""
-    if learned.height and best["what"] == NO_LEARN:
+    if learned.height and best["what"] == NO_LEARNING:
         beside = f", the best learned model {learned['who'][0]} with MAR {learned['mar'][0]:.1f}"
     return Figure(
         "baselines",
         "No-learn baselines against learned models",
         f"MAR and HITS@10 on test communications. Best is {best['who']} "
         f"({best['what'].partition(' (')[0]}) with MAR {best['mar']:.1f}{beside}.",
-        alt.hconcat(*(panel(rows, metric, order, metric == "mar") for metric in METRICS), spacing=24),
+        alt.hconcat(*(panel(rows, metric, order, metric == MAR.name) for metric in METRICS), spacing=24),
     )
 
 
 def scores(lake: Lake, table: EventTable) -> pl.DataFrame:
-    """One row a predictor: who, what (learned or not), each metric and its standard deviation over seeds."""
-    kinds = {"who": pl.String, "what": pl.String} | dict.fromkeys(
-        ("mar", "mar_std", "hits_at_10", "hits_at_10_std"), pl.Float64
-    )
+    """One row per predictor: who, what (learned or not), each metric and its std over seeds."""
+    numbers = [column for metric in METRICS for column in (metric, f"{metric}_std")]
+    kinds = {"who": pl.String, "what": pl.String} | dict.fromkeys(numbers, pl.Float64)
     parts = [pl.DataFrame(schema=kinds)]
-    link = read_result(lake, "link_prediction", table)
+    link = read_result(lake, LINK_PREDICTION.name, table)
     if link is not None:
         means = (
             link.filter(pl.col("split") == "test")
@@ -49,52 +52,48 @@ def scores(lake: Lake, table: EventTable) -> pl.DataFrame:
             )
         )
         whos = [
-            variant_label(f"{name}-{how}") for name, how in means.select("variant", "interaction").iter_rows()
+            f"{variant_title(name, table.metadata['relations'])}, {how}"
+            for name, how in means.select("variant", "interaction").iter_rows()
         ]
         parts.append(
             means.with_columns(who=pl.Series(whos, dtype=pl.String), what=pl.lit(LEARNED)).select(list(kinds))
         )
-    baselines = read_result(lake, "baselines", table)
+    baselines = read_result(lake, BASELINES.name, table)
     if baselines is not None:
+        whos = [baseline_label(*row) for row in baselines.select("baseline", "relation").iter_rows()]
         parts.append(
             baselines.with_columns(
-                who=pl.concat_str(
-                    pl.col("baseline").str.replace_all("_", " "),
-                    pl.col("relation"),
-                    separator=": ",
-                    ignore_nulls=True,
-                ),
-                what=pl.lit(NO_LEARN),
-                mar_std=pl.lit(0.0),
-                hits_at_10_std=pl.lit(0.0),
+                who=pl.Series(whos, dtype=pl.String),
+                what=pl.lit(NO_LEARNING),
+                **{f"{metric}_std": pl.lit(0.0) for metric in METRICS},
             ).select(list(kinds))
         )
     return pl.concat(parts).sort("mar", "who")
 
 
 def panel(rows: pl.DataFrame, metric: str, order: list[str], labelled: bool) -> alt.LayerChart:
-    """One metric: a bar a predictor, its value written at its end."""
+    """One metric: a bar per predictor, its value written at its end."""
     rows = rows.with_columns(
         low=pl.max_horizontal(pl.col(metric) - pl.col(f"{metric}_std"), 0.0),
         high=pl.col(metric) + pl.col(f"{metric}_std"),
         text=pl.col(metric).map_elements(
-            lambda value: f"{value:.1f}" if metric == "mar" else f"{value:.3f}", pl.String
+            lambda value: f"{value:.1f}" if metric == MAR.name else f"{value:.3f}", pl.String
         ),
     )
     y = alt.Y(
         "who:N",
         sort=order,
         title=None,
-        axis=alt.Axis(labels=labelled, ticks=False, domain=False, labelLimit=260, labelColor=INK),
+        axis=category_axis(order, shown=labelled),
     )
     colour = alt.Color(
         "what:N",
         title=None,
-        scale=alt.Scale(domain=[LEARNED, NO_LEARN], range=[BLUE, ORANGE]),
+        scale=alt.Scale(domain=[LEARNED, NO_LEARNING], range=[BLUE, ORANGE]),
         legend=alt.Legend(orient="bottom", direction="horizontal", labelLimit=300),
     )
     bars = marks(rows, alt.MarkDef("bar", height=12, cornerRadiusEnd=2)).encode(
-        y, alt.X(f"{metric}:Q", title=METRICS[metric]), colour
+        y, alt.X(f"{metric}:Q", title=METRIC_TITLES[metric]), colour
     )
     spread = marks(rows, alt.MarkDef("rule", color=INK, strokeWidth=1.2)).encode(
         y, alt.X("low:Q"), alt.X2("high:Q")

@@ -1,11 +1,15 @@
-"""Training curves: the three loss terms by step and MAR by epoch, one row a variant."""
+"""Training curves: the three loss terms by step and MAR by epoch, one row per variant."""
+
+from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
 
-from pipeline.lake import Lake, read_parquet
-from pipeline.results.trained import split_variant, variant_name
-from pipeline.show.figures.style import BLUE, INK, INTERACTION_COLOURS, Figure, marks
+from pipeline.names import MAR
+from pipeline.results.trained import TrainedVariant
+from pipeline.show.figures.style import INK, Figure, interaction_colours, marks
+from pipeline.show.labels import METRIC_TITLES
+from pipeline.variants import variant_title
 
 LOSSES = {"loss_events": "Loss: events", "loss_nonevents": "Loss: non-events", "loss_kl": "Loss: KL"}
 MARS = {"mar": "validation", "test_mar": "test"}
@@ -13,21 +17,19 @@ POINTS_A_CURVE = 100
 WIDTH, HEIGHT = 165, 84
 
 
-def training_curves(lake: Lake, dataset: str, variants: list[str]) -> Figure:
+def training_curves(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> Figure:
     """Mean over seeds as a line, lowest to highest seed as a band."""
     # + Freq changes how a model ranks, not how it learns: its curves are those of the model it is made of.
-    variants = [
-        variant for variant in variants if not split_variant(variant)[0].endswith("_freq")
-    ] or variants
+    shown = [one for one in trained if not uses_frequency(one, relations)] or list(trained)
     losses, mars = [], []
-    for variant in variants:
-        curves = read_parquet(lake.model(dataset, variant) / "curves.parquet")
-        name, interaction = split_variant(variant)
-        who = {"model": variant_name(name), "interaction": interaction or "model"}
-        losses.append(loss_points(curves).with_columns(**{key: pl.lit(value) for key, value in who.items()}))
-        mars.append(mar_points(curves).with_columns(**{key: pl.lit(value) for key, value in who.items()}))
+    for one in shown:
+        curves = one.read("curves")
+        model = variant_title(one.variant, relations)
+        names = {"model": pl.lit(model), "interaction": pl.lit(one.interaction)}
+        losses.append(loss_points(curves).with_columns(**names))
+        mars.append(mar_points(curves).with_columns(**names))
     loss, mar = pl.concat(losses), pl.concat(mars)
-    models = sorted({variant_name(split_variant(variant)[0]) for variant in variants})
+    models = sorted(loss["model"].unique())
     interactions = sorted(loss["interaction"].unique())
     rows = [model_row(model, loss, mar, interactions, last=model == models[-1]) for model in models]
     best = mar.filter(pl.col("split") == "validation").sort("mean").row(0, named=True) if mar.height else None
@@ -40,10 +42,16 @@ def training_curves(lake: Lake, dataset: str, variants: list[str]) -> Figure:
         "training_curves",
         "Training curves",
         "Loss of events, loss of non-events and KL term by training step, and MAR by epoch, for "
-        f"{len(variants)} trained variants: mean over seeds, with a band from the lowest to the highest "
+        f"{len(shown)} trained variants: mean over seeds, with a band from the lowest to the highest "
         f"seed.{lowest}",
         alt.vconcat(*rows, spacing=16),
     )
+
+
+def uses_frequency(trained: TrainedVariant, relations: Sequence[str]) -> bool:
+    """Whether a variant is + Freq of another."""
+    variant = trained.described(relations)
+    return variant is not None and variant.frequency
 
 
 def loss_points(curves: pl.DataFrame) -> pl.DataFrame:
@@ -85,9 +93,7 @@ def model_row(
     colour = alt.Color(
         "interaction:N",
         title="Interaction",
-        scale=alt.Scale(
-            domain=interactions, range=[INTERACTION_COLOURS.get(name, BLUE) for name in interactions]
-        ),
+        scale=alt.Scale(domain=interactions, range=interaction_colours(interactions)),
         legend=alt.Legend(orient="bottom", direction="horizontal"),
     )
     panels: list[alt.LayerChart] = []
@@ -102,7 +108,7 @@ def model_row(
         legend=alt.Legend(orient="bottom", direction="horizontal", symbolStrokeColor=INK, symbolSize=500),
     )
     panels.append(
-        panel(rows, "epoch:O", "Epoch" if last else None, "MAR (lower is better)", colour, last, dash)
+        panel(rows, "epoch:O", "Epoch" if last else None, METRIC_TITLES[MAR.name], colour, last, dash)
     )
     return alt.hconcat(*panels, spacing=22, title=model)
 

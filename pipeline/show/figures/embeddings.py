@@ -1,32 +1,35 @@
 """t-SNE of node embeddings after training, with the three most frequent pairs marked."""
 
+from collections.abc import Sequence
+
 import altair as alt
 import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake, read_parquet
-from pipeline.results.trained import pair_counts, showcase_variant, split_variant, variant_label
+from pipeline.results.pairs import pair_list, training_events
+from pipeline.results.trained import TrainedVariant, showcase
 from pipeline.show.figures.style import GREEN, INK, RED, SKY, Figure, marks
+from pipeline.variants import DYREP, ldg
 
 COLOURS = (RED, GREEN, SKY)
 SHAPES = ("circle", "square", "triangle-up")
 SIDE = 240
 
 
-def embeddings(lake: Lake, table: EventTable, variants: list[str]) -> Figure:
-    """One panel a variant: as in the paper DyRep, random and learned LDG, each with both interactions."""
-    shown = chosen_variants(variants)
-    pairs = pair_counts(table).head(len(COLOURS))
+def embeddings(table: EventTable, trained: Sequence[TrainedVariant]) -> Figure:
+    """One panel per variant: as in the paper DyRep, random and learned LDG, with each interaction."""
+    relations = table.metadata["relations"]
+    shown = chosen(trained, relations)
+    pairs = pair_list(training_events(table, "communication")).head(len(COLOURS))
     names = table.nodes["name"]
     labels = [f"{names[u]} – {names[v]} ({n:,})" for u, v, n in pairs.iter_rows()]
     panels = []
-    for variant in shown:
-        frame = read_parquet(lake.model(table.name, variant) / "embeddings.parquet")
-        frame = frame.filter(pl.col("seed") == pl.col("seed").min()).sort("node")
+    for one in shown:
+        frame = one.of_first_seed("embeddings").sort("node")
         place = tsne(np.array(frame["z"].to_list(), dtype=np.float32))
-        panels.append(panel(place, pairs, labels, variant_label(variant)))
+        panels.append(panel(place, pairs, labels, one.label(relations)))
     return Figure(
         "embeddings",
         "Node embeddings after training (t-SNE)",
@@ -36,15 +39,15 @@ def embeddings(lake: Lake, table: EventTable, variants: list[str]) -> Figure:
     )
 
 
-def chosen_variants(variants: list[str]) -> list[str]:
+def chosen(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> list[TrainedVariant]:
     """What is trained of DyRep, LDG on a random sparse graph and LDG on the learned one."""
-    wanted = ("dyrep", "ldg_random_sparse", "ldg_learned_sparse")
-    shown = [variant for name in wanted for variant in variants if split_variant(variant)[0] == name]
-    return shown or [showcase_variant(variants)]
+    wanted = (DYREP, ldg("random", "sparse"), ldg("learned", "sparse"))
+    shown = [one for name in wanted for one in trained if one.variant == name]
+    return shown or [showcase(trained, relations)]
 
 
 def tsne(z: np.ndarray) -> np.ndarray:
-    """Two coordinates a node; the same for the same embeddings."""
+    """Two coordinates per node; the same for the same embeddings."""
     # Loading scikit-learn takes seconds, which only a drawing should cost.
     from sklearn.manifold import TSNE
 

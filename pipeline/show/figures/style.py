@@ -1,6 +1,7 @@
 """One look for every figure: colours that colour-blind readers tell apart, quiet axes, one typeface."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import vl_convert
 
 from pipeline.lake import replacing, write_text
 from pipeline.text import printable, printable_document
+from pipeline.variants import BILINEAR, CONCAT
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
 INK, QUIET, FAINT = "#1f2933", "#5f6b7a", "#d9dee5"
@@ -25,8 +27,10 @@ BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW = (
     "#c8b400",
 )
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW)
-INTERACTION_COLOURS = {"bilinear": BLUE, "concat": RED}
+INTERACTION_COLOURS = {BILINEAR: BLUE, CONCAT: RED}
 PNG_SCALE = 2.0
+LABEL_SIZE = 11
+WIDEST_LETTER = 0.62  # mean width of a letter, in font sizes, of DejaVu Sans: wider than any of `FONT`
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
@@ -38,7 +42,7 @@ CONFIG = {
     "view": {"stroke": None},
     "axis": {
         **TEXT,
-        "labelFontSize": 11,
+        "labelFontSize": LABEL_SIZE,
         "titleFontSize": 11,
         "titleFontWeight": "normal",
         "gridColor": "#eef1f4",
@@ -59,7 +63,7 @@ CONFIG = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn figure: its chart, its title, and what a reader who cannot see it must be told."""
+    """A drawn figure: its chart, its title, and its description for readers who cannot see it."""
 
     name: str
     title: str
@@ -80,12 +84,27 @@ def marks(rows: pl.DataFrame, mark: alt.MarkDef) -> alt.Chart:
     return alt.Chart(data, mark=mark)
 
 
+def category_axis(labels: Iterable[str], *, shown: bool) -> alt.Axis:
+    """The axis of a list of names, with room for the longest in whichever typeface a reader has.
+
+    Room is measured here with one typeface; where a reader's is wider, the longest name would be cut.
+    """
+    room = LABEL_SIZE * WIDEST_LETTER * max((len(label) for label in labels), default=0) if shown else 0
+    return alt.Axis(labels=shown, ticks=False, domain=False, labelLimit=0, labelColor=INK, minExtent=room)
+
+
+def interaction_colours(interactions: Sequence[str]) -> list[str]:
+    """A colour for each interaction: the paper's have their own, others take what is left."""
+    left = iter(colour for colour in PALETTE if colour not in INTERACTION_COLOURS.values())
+    return [INTERACTION_COLOURS.get(name) or next(left, QUIET) for name in interactions]
+
+
 def renumbered(svg: str) -> str:
     """The drawing with its clip paths numbered from 0: Vega counts on from one drawing to the next."""
     numbers: dict[str, int] = {}
     return re.sub(
         r'((?:url\(#|id=")clip)(\d+)',
-        lambda found: f"{found[1]}{numbers.setdefault(found[2], len(numbers))}",
+        lambda clip: f"{clip[1]}{numbers.setdefault(clip[2], len(numbers))}",
         svg,
     )
 

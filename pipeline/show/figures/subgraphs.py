@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake, read_parquet
-from pipeline.results.trained import communication_graph, communities, variant_label
+from pipeline.results.trained import TrainedVariant
+from pipeline.show.communities import communication_graph, communities
 from pipeline.show.figures.style import BLUE, INK, PALETTE, QUIET, Figure, marks
 
 NODES = 24
@@ -16,7 +16,7 @@ LETTERS = 14
 SIDE = 290
 
 
-def subgraphs(lake: Lake, table: EventTable, variant: str) -> Figure:
+def subgraphs(table: EventTable, trained: TrainedVariant) -> Figure:
     """The same nodes in the same places: associations, attention half-way and at the end of training."""
     graph = communication_graph(table)
     relation = table.metadata["relations"][0]
@@ -24,9 +24,7 @@ def subgraphs(lake: Lake, table: EventTable, variant: str) -> Figure:
     for u, v in final.select("u", "v").iter_rows():
         graph.add_edge(u, v, weight=graph.get_edge_data(u, v, {"weight": 0.0})["weight"] + 1.0)
     chosen = busiest_circle(graph)
-    attention = read_parquet(lake.model(table.name, variant) / "attention.parquet").filter(
-        pl.col("seed") == pl.col("seed").min()
-    )
+    attention, model = trained.of_first_seed("attention"), trained.label(table.metadata["relations"])
     snapshots = sorted(attention.filter(pl.col("snapshot") > 0)["snapshot"].unique())
     times = list(dict.fromkeys([snapshots[(len(snapshots) - 1) // 2], snapshots[-1]])) if snapshots else []
     among = {when: pairs_among(attention.filter(pl.col("snapshot") == when), chosen) for when in times}
@@ -52,9 +50,9 @@ def subgraphs(lake: Lake, table: EventTable, variant: str) -> Figure:
         panels.append(panel(points, pairs, place, f"Attention, {moment:%d %B %Y}", BLUE))
     return Figure(
         "subgraphs",
-        f"Associations against attention: {variant_label(variant)}",
+        f"Associations against attention: {model}",
         f"{len(chosen)} closely connected nodes drawn in the same places: {associated.height} final "
-        f"{relation} ties, then the strongest attention of {variant_label(variant)} among the same nodes at "
+        f"{relation} ties, then the strongest attention of {model} among the same nodes at "
         f"{len(times)} times. Wider lines are stronger.",
         alt.hconcat(*panels, spacing=14),
     )

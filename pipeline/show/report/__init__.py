@@ -3,21 +3,48 @@
 import base64
 import hashlib
 import json
-import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import duckdb
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
 from pipeline.lake import Lake, write_text
-from pipeline.results.trained import finished_variants, read_model_facts, variant_label
+from pipeline.results.trained import TrainedVariant, trained_variants
+from pipeline.show.labels import REACHED, count
 from pipeline.show.report.explorer import explorer_data
-from pipeline.show.report.tables import agreement_table, left_out_note, prediction_table, statistics_table
+from pipeline.show.tables import printed_tables, rows_of
 from pipeline.text import printable_document
+
+
+@dataclass(frozen=True)
+class DatasetCard:
+    """What a dataset is, how it is split, and what was trained on it, in words."""
+
+    title: str
+    description: str
+    facts: dict[str, str]
+    trained: list[str]
+
+
+@dataclass(frozen=True)
+class ShownFigure:
+    """A drawn figure: its SVG in base64 (an SVG in an image runs no script), its title and description."""
+
+    title: str
+    description: str
+    image: str
+
+
+@dataclass(frozen=True)
+class FigureSection:
+    """The figures of a dataset."""
+
+    title: str
+    figures: list[ShownFigure]
 
 
 def write_report(lake: Lake) -> Path:
@@ -29,37 +56,41 @@ def write_report(lake: Lake) -> Path:
     if not lake.warehouse.exists():
         raise FileNotFoundError(f"{lake.warehouse} is missing: build the warehouse before the report")
     tables = [read_event_table(lake.dataset(dataset)) for dataset in dataset_names(lake)]
-    titles = {table.name: table.title for table in tables}
+    trained = {table.name: trained_variants(lake, table.name) for table in tables}
     with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
-        statistics = statistics_table(warehouse, titles) if tables else ""
-        predictions = "".join(prediction_table(warehouse, table.name, table.title) for table in tables)
-        agreement = agreement_table(warehouse, titles) + left_out_note(warehouse)
-    script, style = resource("explorer.js"), resource("style.css")
-    data = explorer_data(lake, tables)
-    slots = {
-        "script-hash": digest(script),
-        "style-hash": digest(style),
-        "style": style,
-        "summary": summary(lake, tables),
-        "datasets": "".join(dataset_card(lake, table) for table in tables) or NOTHING,
-        "tables": statistics + predictions + agreement,
-        "figures": "".join(figure_section(lake, table) for table in tables),
-        "explorer-state": "" if data else "hidden",
-        "data": embedded_json(data),
-        "script": script,
-    }
-    # One pass, so that nothing put into a slot is ever taken for a slot.
-    page = re.sub(r"<!--([a-z-]+)-->", lambda slot: slots[slot[1]], resource("page.html"))
-    write_text(printable_document(page), lake.report)
+        printed = printed_tables(warehouse)
+        left_out = rows_of(warehouse, "select dataset, table_name, rows, reason from left_out order by all")
+    page = templates().get_template("page.html")
+    text = page.render(
+        script=resource("explorer.js"),
+        style=resource("style.css"),
+        summary=summary(tables, trained),
+        written=datetime.now(UTC),
+        cards=[dataset_card(table, trained[table.name]) for table in tables],
+        tables=printed,
+        left_out=left_out,
+        reached=REACHED,
+        figures=[section for table in tables if (section := figure_section(lake, table)) is not None],
+        explorer=explorer_data(lake, tables),
+    )
+    write_text(printable_document(text), lake.report)
     return lake.report
 
 
-NOTHING = "<p>No dataset has been built yet.</p>"
+def templates() -> Environment:
+    """The package's templates; every value is escaped, and a name without a value is an error."""
+    environment = Environment(
+        loader=PackageLoader("pipeline.show.report", "."), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters["sha256"] = digest
+    # Names stay readable, and the page small.
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    return environment
 
 
-def resource(name: str) -> str:
-    """A file of this package."""
-    return (files("pipeline.show.report") / name).read_text(encoding="utf-8")
+def resource(name: str) -> Markup:
+    """A file of this package, to stand in the page as it is."""
+    return Markup(Path(__file__).with_name(name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
 
 
 def digest(text: str) -> str:
@@ -67,83 +98,53 @@ def digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def embedded_json(value: Any) -> str:  # noqa: ANN401 - JSON is any value
-    """JSON that cannot end the element it stands in, whatever the names in it."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def summary(lake: Lake, tables: list[EventTable]) -> str:
-    """The page's first sentence."""
+def summary(tables: list[EventTable], trained: dict[str, list[TrainedVariant]]) -> str:
+    """How much there is, in a sentence."""
     events = sum(table.events.height for table in tables)
-    models = sum(len(finished_variants(lake, table.name)) for table in tables)
-    written = datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")
-    return (
-        f"{count(len(tables), 'dataset')}, {count(events, 'event')}, {count(models, 'trained variant')}. "
-        f'Written <time datetime="{datetime.now(UTC):%Y-%m-%dT%H:%MZ}">{written}</time>.'
-    )
+    models = sum(len(variants) for variants in trained.values())
+    return f"{count(len(tables), 'dataset')}, {count(events, 'event')}, {count(models, 'trained variant')}."
 
 
-def count(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def dataset_card(lake: Lake, table: EventTable) -> str:
-    """What a dataset is, how it is split, and what was trained on it."""
-    facts, events = table.metadata, table.events
-    first, last = events["created_at"].min(), events["created_at"].max()
-    variants = finished_variants(lake, table.name)
-    clock = "UTC" if facts["clock"] == "UTC" else f"local time, {facts['time_zone']}"
-    described = {
+def dataset_card(table: EventTable, trained: list[TrainedVariant]) -> DatasetCard:
+    """The card of a dataset."""
+    metadata, times = table.metadata, table.events["created_at"]
+    clock = "UTC" if metadata["clock"] == "UTC" else f"local time, {metadata['time_zone']}"
+    test_start = datetime.fromisoformat(metadata["split"]["test_start"])
+    facts = {
         "Nodes": f"{table.nodes.height:,}",
-        "Events": f"{events.height:,}, from {first:%d %b %Y} to {last:%d %b %Y}",
-        "Test from": f"{datetime.fromisoformat(facts['split']['test_start']):%d %b %Y, %H:%M} ({clock})",
-        "Relations": ", ".join(facts["relations"]),
-        "Trained": count(len(variants), "variant"),
+        "Events": f"{table.events.height:,}, from {times.min():%d %b %Y} to {times.max():%d %b %Y}",
+        "Test from": f"{test_start:%d %b %Y, %H:%M} ({clock})",
+        "Relations": ", ".join(metadata["relations"]),
+        "Trained": count(len(trained), "variant"),
     }
-    rows = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in described.items()
-    )
-    return (
-        f'<article class="card"><h3>{escape(table.title)}</h3><p>{escape(facts["description"])}</p>'
-        f"<dl>{rows}</dl>{trained_list(lake, table, variants)}</article>"
+    return DatasetCard(
+        table.title, metadata["description"], facts, [trained_line(one, table) for one in trained]
     )
 
 
-def trained_list(lake: Lake, table: EventTable, variants: list[str]) -> str:
-    """Each trained variant with its seeds and size, folded away until asked for."""
-    if not variants:
-        return ""
-    rows = []
-    for variant in variants:
-        facts = read_model_facts(lake, table.name, variant)
-        stale = facts["fingerprint"] != table.metadata["fingerprint"]
-        told = [
-            count(len(facts["seeds"]), "seed"),
-            count(facts["parameters"], "parameter"),
-            count(len(facts["stopped"]), "seed") + " stopped early" if facts["stopped"] else "",
-            "trained on an earlier event table" if stale else "",
-        ]
-        rows.append(
-            f"<li>{escape(variant_label(variant))}: {escape(', '.join(part for part in told if part))}</li>"
-        )
-    return f"<details><summary>Trained variants</summary><ul>{''.join(rows)}</ul></details>"
+def trained_line(trained: TrainedVariant, table: EventTable) -> str:
+    """A trained variant with its seeds and size."""
+    facts = trained.facts
+    parts = [count(len(facts["seeds"]), "seed"), count(facts["parameters"], "parameter")]
+    if facts["stopped"]:
+        parts.append(count(len(facts["stopped"]), "seed") + " stopped early")
+    if trained.fingerprint != table.metadata["fingerprint"]:
+        parts.append("trained on an earlier event table")
+    return f"{trained.label(table.metadata['relations'])}: {', '.join(parts)}"
 
 
-def figure_section(lake: Lake, table: EventTable) -> str:
-    """A dataset's figures, each as an image with its description: an SVG in an image runs no script."""
+def figure_section(lake: Lake, table: EventTable) -> FigureSection | None:
+    """A dataset's figures, or None where none are drawn."""
     folder = lake.home / "figures" / table.name
     listing = folder / "figures.json"
     if not listing.exists():
-        return ""
-    shown = []
-    for figure in json.loads(listing.read_text(encoding="utf-8")):
-        image = base64.b64encode((folder / f"{figure['name']}.svg").read_bytes()).decode()
-        title, description = escape(figure["title"]), escape(figure["description"])
-        shown.append(
-            f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{title}">'
-            f'<img src="data:image/svg+xml;base64,{image}" alt="{description}"></div>'
-            f"<figcaption><strong>{title}.</strong> {description}</figcaption></figure>"
+        return None
+    figures = [
+        ShownFigure(
+            figure["title"],
+            figure["description"],
+            base64.b64encode((folder / f"{figure['name']}.svg").read_bytes()).decode(),
         )
-    return f"<h3>{escape(table.title)}</h3>{''.join(shown)}"
+        for figure in json.loads(listing.read_text(encoding="utf-8"))
+    ]
+    return FigureSection(table.title, figures)

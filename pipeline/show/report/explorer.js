@@ -33,11 +33,11 @@
     let at = 0;
     const words = (count) => { const part = new Uint16Array(buffer, at, count); at += 2 * count; return part; };
     const small = (count) => { const part = new Uint8Array(buffer, at, count); at += count; return part; };
-    const graph = { u: words(edges), v: words(edges), partner: words(many), weight: small(edges), share: small(many), told: small(nodes) };
+    const graph = { u: words(edges), v: words(edges), partner: words(many), weight: small(edges), share: small(many), partnerCounts: small(nodes) };
     graph.start = [0];
     for (const count of variant.counts) graph.start.push(graph.start.at(-1) + count);
     graph.firstPrediction = [0];
-    for (const count of graph.told) graph.firstPrediction.push(graph.firstPrediction.at(-1) + count);
+    for (const count of graph.partnerCounts) graph.firstPrediction.push(graph.firstPrediction.at(-1) + count);
     return graph;
   }
 
@@ -45,22 +45,22 @@
   const strength = (byte) => (byte / 255) ** 2 * state.variant.top;
 
   function weightsAt(step) {
-    const { u, v, weight, start } = state.graph, found = new Map();
-    for (let edge = start[step]; edge < start[step + 1]; edge++) found.set(key(u[edge], v[edge]), weight[edge] / 255);
-    return found;
+    const { u, v, weight, start } = state.graph, weights = new Map();
+    for (let edge = start[step]; edge < start[step + 1]; edge++) weights.set(key(u[edge], v[edge]), weight[edge] / 255);
+    return weights;
   }
 
   // Ties at this step, with how each changed since the step before; ties that just vanished are kept as fading.
   function ties() {
-    const now = weightsAt(state.step), before = state.step ? weightsAt(state.step - 1) : now, found = [];
+    const now = weightsAt(state.step), before = state.step ? weightsAt(state.step - 1) : now, drawn = [];
     for (const [pair, weight] of now) {
       const change = weight - (before.get(pair) ?? 0);
-      found.push({ u: Math.floor(pair / 65536), v: pair % 65536, weight, change: change > CHANGED ? 1 : change < -CHANGED ? -1 : 0, gone: false });
+      drawn.push({ u: Math.floor(pair / 65536), v: pair % 65536, weight, change: change > CHANGED ? 1 : change < -CHANGED ? -1 : 0, gone: false });
     }
     for (const [pair, weight] of before) {
-      if (!now.has(pair)) found.push({ u: Math.floor(pair / 65536), v: pair % 65536, weight: weight * 0.5, change: -1, gone: true });
+      if (!now.has(pair)) drawn.push({ u: Math.floor(pair / 65536), v: pair % 65536, weight: weight * 0.5, change: -1, gone: true });
     }
-    return found;
+    return drawn;
   }
 
   function fit() {
@@ -74,9 +74,9 @@
   const placeX = (node) => view.left + state.dataset.x[node] * view.scaleX;
   const placeY = (node) => view.top + state.dataset.y[node] * view.scaleY;
 
-  function drawTies(found, near) {
+  function drawTies(drawn, near) {
     const buckets = new Map();
-    for (const tie of found) {
+    for (const tie of drawn) {
       const dim = near && tie.u !== state.node && tie.v !== state.node;
       const level = Math.min(LEVELS - 1, Math.floor(tie.weight * LEVELS));
       const name = `${tie.change}|${level}|${dim ? 1 : 0}`;
@@ -86,7 +86,7 @@
       path.lineTo(placeX(tie.v), placeY(tie.v));
     }
     const ordered = [...buckets].map(([name, path]) => [...name.split("|").map(Number), path]).sort((a, b) => b[2] - a[2] || a[1] - b[1]);
-    const crowd = Math.min(1, Math.sqrt(900 / Math.max(1, found.length)));
+    const crowd = Math.min(1, Math.sqrt(900 / Math.max(1, drawn.length)));
     for (const [change, level, dim, path] of ordered) {
       const share = (level + 0.5) / LEVELS;
       pen.strokeStyle = change > 0 ? colours.stronger : change < 0 ? colours.weaker : colours.steady;
@@ -99,9 +99,9 @@
     pen.globalAlpha = 1;
   }
 
-  function drawNodes(found, near) {
+  function drawNodes(drawn, near) {
     const { names, community } = state.dataset, partners = new Set([state.node]);
-    if (near) for (const tie of found) if (!tie.gone) { if (tie.u === state.node) partners.add(tie.v); if (tie.v === state.node) partners.add(tie.u); }
+    if (near) for (const tie of drawn) if (!tie.gone) { if (tie.u === state.node) partners.add(tie.v); if (tie.v === state.node) partners.add(tie.u); }
     const radius = Math.max(1.8, Math.min(5, 60 / Math.sqrt(names.length)));
     for (let group = 0; group <= COMMUNITY.length; group++) {
       for (const lit of [false, true]) {
@@ -122,11 +122,11 @@
     return partners;
   }
 
-  function drawNames(found, partners, near) {
+  function drawNames(drawn, partners, near) {
     const { names } = state.dataset;
     let shown = [...partners].filter((node) => node >= 0);
     if (!near) {
-      const most = found.filter((tie) => !tie.gone).sort((a, b) => b.weight - a.weight).slice(0, 6);
+      const most = drawn.filter((tie) => !tie.gone).sort((a, b) => b.weight - a.weight).slice(0, 6);
       shown = [...new Set(most.flatMap((tie) => [tie.u, tie.v]))].slice(0, 8);
     }
     pen.font = "12px system-ui, 'Liberation Sans', sans-serif";
@@ -164,16 +164,16 @@
   }
 
   function empty(list, text) {
-    const item = document.createElement("li"), told = document.createElement("span");
-    told.className = "empty note";
-    told.textContent = text;
-    item.append(told);
+    const item = document.createElement("li"), words = document.createElement("span");
+    words.className = "empty note";
+    words.textContent = text;
+    item.append(words);
     list.append(item);
   }
 
-  function fillLists(found) {
+  function fillLists(drawn) {
     const { names } = state.dataset, near = state.node >= 0, partners = byId("partners"), predicted = byId("predicted");
-    const present = found.filter((tie) => !tie.gone && (!near || tie.u === state.node || tie.v === state.node)).sort((a, b) => b.weight - a.weight);
+    const present = drawn.filter((tie) => !tie.gone && (!near || tie.u === state.node || tie.v === state.node)).sort((a, b) => b.weight - a.weight);
     partners.replaceChildren();
     const top = present.length ? present[0].weight ** 2 : 1;
     for (const tie of present.slice(0, SHOWN)) {
@@ -197,16 +197,16 @@
 
   function draw() {
     if (!state.graph) return;
-    const found = ties(), near = state.node >= 0;
+    const drawn = ties(), near = state.node >= 0;
     pen.clearRect(0, 0, view.width, view.height);
-    drawTies(found, near);
-    drawNames(found, drawNodes(found, near), near);
-    fillLists(found);
-    const when = state.variant.times[state.step], stronger = found.filter((tie) => tie.change > 0).length, weaker = found.filter((tie) => tie.change < 0).length;
+    drawTies(drawn, near);
+    drawNames(drawn, drawNodes(drawn, near), near);
+    fillLists(drawn);
+    const when = state.variant.times[state.step], stronger = drawn.filter((tie) => tie.change > 0).length, weaker = drawn.filter((tie) => tie.change < 0).length;
     byId("when").textContent = when;
     slider.setAttribute("aria-valuetext", when);
     const whose = near ? ` ${state.dataset.names[state.node]} is chosen.` : "";
-    canvas.setAttribute("aria-label", `Latent graph of ${state.dataset.title}, ${state.variant.label}, ${when}: ${found.filter((tie) => !tie.gone).length} ties, ${stronger} stronger and ${weaker} weaker than one step before.${whose}`);
+    canvas.setAttribute("aria-label", `Latent graph of ${state.dataset.title}, ${state.variant.label}, ${when}: ${drawn.filter((tie) => !tie.gone).length} ties, ${stronger} stronger and ${weaker} weaker than one step before.${whose}`);
     canvas.dataset.step = state.step;
     canvas.dataset.node = state.node;
   }

@@ -9,34 +9,29 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.lake import Lake, read_parquet
-from pipeline.results.trained import (
-    communication_graph,
-    communities,
-    current_variants,
-    showcase_variant,
-    variant_label,
-)
+from pipeline.lake import Lake
+from pipeline.results.trained import TrainedVariant, current_variants, showcase, with_records
+from pipeline.show.communities import communication_graph, communities
 from pipeline.show.report.layout import layout
 from pipeline.text import printable
 
 SNAPSHOTS = 60
-EDGES_A_VARIANT = 60_000
+EDGES_PER_VARIANT = 60_000
 PARTNERS = 8
 FEWEST_PARTNERS = 2
 NODES = 65_535
 
 
 def explorer_data(lake: Lake, tables: list[EventTable]) -> list[dict[str, Any]]:
-    """One entry a dataset that has a trained variant; edges and predictions are packed, see `packed`."""
+    """One entry per dataset with a trained variant; edges and predictions are packed, see `packed`."""
     return [
-        dataset_data(lake, table, variants)
+        dataset_data(table, trained)
         for table in tables
-        if (variants := current_variants(lake, table, "attention"))
+        if (trained := with_records(current_variants(lake, table.name), "attention"))
     ]
 
 
-def dataset_data(lake: Lake, table: EventTable, variants: list[str]) -> dict[str, Any]:
+def dataset_data(table: EventTable, trained: list[TrainedVariant]) -> dict[str, Any]:
     """Names, places and communities of the nodes, and the attention of every variant through time."""
     if table.nodes.height > NODES:
         raise ValueError(
@@ -45,8 +40,8 @@ def dataset_data(lake: Lake, table: EventTable, variants: list[str]) -> dict[str
     graph = communication_graph(table)
     community = communities(graph)
     place = layout(graph)
-    first = showcase_variant(variants)
-    ordered = [first, *(variant for variant in variants if variant != first)]
+    first = showcase(trained, table.metadata["relations"])
+    ordered = [first, *(one for one in trained if one != first)]
     return {
         "name": table.name,
         "title": table.title,
@@ -54,36 +49,34 @@ def dataset_data(lake: Lake, table: EventTable, variants: list[str]) -> dict[str
         "x": np.round(place[:, 0], 4).tolist(),
         "y": np.round(place[:, 1], 4).tolist(),
         "community": community.tolist(),
-        "variants": [variant_data(lake, table, variant) for variant in ordered],
+        "variants": [variant_data(one, table) for one in ordered],
     }
 
 
-def variant_data(lake: Lake, table: EventTable, variant: str) -> dict[str, Any]:
+def variant_data(trained: TrainedVariant, table: EventTable) -> dict[str, Any]:
     """Attention snapshots and predictions of one variant."""
-    folder, nodes = lake.model(table.name, variant), table.nodes.height
-    attention = read_parquet(folder / "attention.parquet").filter(pl.col("seed") == pl.col("seed").min())
+    nodes, attention = table.nodes.height, trained.of_first_seed("attention")
     moments = attention.select("snapshot", "label", "created_at").unique("snapshot").sort("snapshot")
-    kept = moments[
+    shown = moments[
         np.unique(np.linspace(0, moments.height - 1, min(SNAPSHOTS, moments.height)).round().astype(int))
     ]
-    edges = strongest_pairs(attention.filter(pl.col("snapshot").is_in(kept["snapshot"].to_list())), nodes)
-    counts = kept.select("snapshot").join(edges.group_by("snapshot").len(), on="snapshot", how="left")
+    edges = strongest_pairs(attention.filter(pl.col("snapshot").is_in(shown["snapshot"].to_list())), nodes)
+    counts = shown.select("snapshot").join(edges.group_by("snapshot").len(), on="snapshot", how="left")
     top = float(edges["weight"].max() or 1.0)  # ty: ignore[invalid-argument-type] - weights are floats
     weight = np.sqrt(np.clip(edges["weight"].to_numpy() / top, 0, 1))
     predictions = (
-        read_parquet(folder / "predictions.parquet")
-        .filter(pl.col("seed") == pl.col("seed").min())
+        trained.of_first_seed("predictions")
         .sort("node", "rank")
         .with_columns(share=pl.col("density") / pl.col("density").max().over("node"))
     )
-    told = np.zeros(nodes, dtype=np.uint8)
+    partners = np.zeros(nodes, dtype=np.uint8)
     for node, many in predictions.group_by("node").len().iter_rows():
-        told[node] = many
+        partners[node] = many
     return {
-        "name": variant,
-        "label": variant_label(variant),
+        "name": trained.key,
+        "label": trained.label(table.metadata["relations"]),
         "times": [
-            moment_label(label, when) for label, when in kept.select("label", "created_at").iter_rows()
+            moment_label(label, when) for label, when in shown.select("label", "created_at").iter_rows()
         ],
         "snapshots": moments.height,
         "counts": counts["len"].fill_null(0).to_list(),
@@ -95,7 +88,7 @@ def variant_data(lake: Lake, table: EventTable, variant: str) -> dict[str, Any]:
             predictions["partner"].to_numpy().astype("<u2"),
             np.round(weight * 255).astype(np.uint8),
             np.round(np.nan_to_num(predictions["share"].to_numpy()) * 255).astype(np.uint8),
-            told,
+            partners,
         ),
     }
 
@@ -107,7 +100,7 @@ def strongest_pairs(attention: pl.DataFrame, nodes: int) -> pl.DataFrame:
     follows from what the page can carry, so that every node keeps some however many snapshots there are.
     """
     snapshots = max(1, attention["snapshot"].n_unique())
-    partners = int(np.clip(EDGES_A_VARIANT // (nodes * snapshots), FEWEST_PARTNERS, PARTNERS))
+    partners = int(np.clip(EDGES_PER_VARIANT // (nodes * snapshots), FEWEST_PARTNERS, PARTNERS))
     pairs = (
         attention.filter(pl.col("u") != pl.col("v"))
         .group_by("snapshot", u=pl.min_horizontal("u", "v"), v=pl.max_horizontal("u", "v"))

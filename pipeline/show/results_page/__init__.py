@@ -1,23 +1,20 @@
-"""The page of the paper's results, written from a home's warehouse and trained models, never typed."""
+"""The page of the paper's results and its evidence, written from a home's results, never typed."""
 
 from pathlib import Path
 
 from pipeline.lake import Lake, write_text
+from pipeline.names import FREQUENCY
 from pipeline.runs import Session, read_sessions
-from pipeline.show.results_page import (
-    beyond_tables,
-    circumstances,
-    claims,
-    figures,
-    hindsight,
-    printed_tables,
-)
-from pipeline.show.results_page.markdown import table
+from pipeline.show.labels import REACHED, baseline_label
+from pipeline.show.results_page import beyond_tables, bounds, circumstances, claims, figures, hindsight
+from pipeline.show.results_page.markdown import laid_out, table
 from pipeline.show.results_page.measured import Measured, read_measured
+from pipeline.show.tables import Line, table_2
 from pipeline.sources.paper import is_the_papers
 from pipeline.text import printable_document
 
 HEAD = "<!-- Written by `python -m pipeline.show.results_page`; change the code, not this page. -->\n"
+Shown = dict[str, dict[str, str]]  # the Markdown of every figure, by dataset and what it shows
 
 
 def page_of(home: Path) -> Path:
@@ -25,68 +22,142 @@ def page_of(home: Path) -> Path:
     return Path("docs/results.md") if is_the_papers(home) else home / "page" / "results.md"
 
 
+def evidence_of(page: Path) -> Path:
+    """The page beside a page of results that holds its evidence."""
+    return page.with_name(f"{page.stem}-evidence.md")
+
+
 def write_results_page(lake: Lake, page: Path) -> None:
-    """Write the page, and its figures in a folder of its name; the same results give the same bytes."""
-    found = read_measured(lake)
-    if not found:
+    """Write the page, its evidence beside it, and figures in a folder of its name.
+
+    The same results give the same bytes.
+    """
+    datasets = read_measured(lake)
+    if not datasets:
         raise FileNotFoundError(f"no model is trained on {lake.home}: run `python -m assets` on it first")
     folder = page.with_suffix("")
-    shown = {data.name: figures.store(figures.draw(lake, data), data, folder) for data in found}
+    shown = {data.name: figures.store(figures.draw(lake, data), data, folder) for data in datasets}
     figures.remove_others(
         folder, {f"{name}_{shows}.svg" for name, drawings in shown.items() for shows in drawings}
     )
-    write_text(printable_document(page_text(found, read_sessions(lake), shown)), page)
+    sessions = read_sessions(lake)
+    write_text(printable_document(evidence_text(datasets, sessions, shown, page.name)), evidence_of(page))
+    write_text(printable_document(page_text(datasets, sessions, evidence_of(page).name)), page)
 
 
-def page_text(found: list[Measured], sessions: list[Session], shown: dict[str, dict[str, str]]) -> str:
-    """The whole page; `shown` is the Markdown of every figure, by dataset and what it shows."""
+def page_text(datasets: list[Measured], sessions: list[Session], evidence: str) -> str:
+    """The page: what was reached, Tables 2 to 4 and the verdicts, in two screens."""
     parts = [
         HEAD,
-        opening(found),
-        "## How it was run\n",
-        circumstances.completeness(found),
-        circumstances.machine(sessions),
-        circumstances.table_3_time(found, sessions),
-        circumstances.settings(found),
-        circumstances.training_times(found),
-        "## Table 2: the data\n",
-        printed_tables.statistics(found),
-        nodes_note(found),
-        *(part for data in found for part in predictions(data, shown[data.name])),
-        *agreements(found, shown),
+        "# The paper's results\n",
+        f"{INTRODUCTION} {scale(datasets)}\n",
+        f"{circumstances.in_short(datasets, sessions).strip()} {statistics_in_short(datasets)} Every row, "
+        f"interval, figure and circumstance is on the page of [evidence]({evidence}).\n",
+        *(part for data in datasets for part in predictions_in_short(data)),
+        *agreements(datasets),
         "## Claims, decided by evidence\n",
-        CLAIMS_NOTE,
-        claims.section(found),
-        "## Fig. 4: bilinear against wider concat\n",
-        beyond_tables.wider_models(found),
-        *(shown[data.name].get("curves", "") for data in found),
-        *(part for data in found for part in association_graphs(data, shown[data.name])),
-        *(part for data in found for part in never_seen(data)),
-        "## What the choice of epoch costs\n",
-        HINDSIGHT_NOTE,
-        *(part for data in found for part in (f"### {data.title}\n", hindsight.section(data))),
-        "## Cells that miss their bound\n",
-        missed(found),
+        "Where differences between our own runs, seed by seed, prove a claim it *holds*; in brackets: in how "
+        "many rows it is true of the mean.\n",
+        claims.glance(datasets),
     ]
     return "\n".join(part for part in parts if part)
 
 
-def opening(found: list[Measured]) -> str:
-    """What the page is, and how many cells keep their bound."""
-    kept = [[name, f"{n} of {of}"] for name, (n, of) in printed_tables.reached_counts(found).items() if of]
+INTRODUCTION = (
+    "*Learning Temporal Attention in Dynamic Graphs with Bilinear Interactions* (Knyazev, Augusta, Taylor): "
+    "ours as mean ± std over seeds, the published figure in brackets."
+)
+
+
+def scale(datasets: list[Measured]) -> str:
+    """What the marks mean, and how many cells reach the published ones."""
+    counts = [f"{name} {n} of {of}" for name, (n, of) in bounds.reached_counts(datasets).items() if of]
+    if not counts:
+        return NOT_THE_PAPERS
     return (
-        "# The paper's results\n\n"
-        "The tables and figures of *Learning Temporal Attention in Dynamic Graphs with Bilinear "
-        "Interactions* (Knyazev, Augusta and Taylor), ours beside the published ones. Ours are mean ± std "
-        "over seeds.\n\n"
-        "✓: MAR at most one published std above the published mean, HITS@10 at most one below, AUC at most "
-        f"{printed_tables.AUC_SLACK} points below. ✗: worse. The paper does not say of which interaction its "
-        "AUCs are, so both are held against them.\n\n"
-        + (table(["Cells", "that keep their bound"], kept) if kept else NOT_THE_PAPERS)
+        f"✓: reached, that is {REACHED}. ✗: worse. Reached are: {', '.join(counts)}. The paper does not say "
+        "of which interaction its AUCs are, so both are held against them."
     )
 
 
-NOT_THE_PAPERS = "The data of this home are not the paper's: no published figure belongs beside ours.\n"
+NOT_THE_PAPERS = "The data of this home are not the paper's: no published figure belongs beside ours."
+
+
+def statistics_in_short(datasets: list[Measured]) -> str:
+    """Whether the counts of Table 2 agree with the published ones."""
+    rows = [(data.title, row) for data in datasets for row in data.table_2 if row["agrees"] is not None]
+    if not rows:
+        return ""
+    agreeing = sum(row["agrees"] for _, row in rows)
+    differing = [
+        f"{title} has {row['value']:,} {row['statistic'].removeprefix('# ')}, published {row['published']:,}"
+        for title, row in rows
+        if not row["agrees"]
+    ]
+    return f"Table 2: {'; '.join([f'{agreeing} of {len(rows)} counts agree', *differing])}."
+
+
+def predictions_in_short(data: Measured) -> list[str]:
+    """Table 3 of a dataset: the paper's rows, and the two best-known predictors that learn nothing."""
+    simple = {baseline_label(name, None) for name in (FREQUENCY, "online_recency")}
+
+    def is_shown(line: Line) -> bool:
+        printed = any(cell.published for group in line.groups for cell in group)
+        return printed or data.paper is None or line.stub[0] in simple
+
+    return [
+        f"## Table 3: {data.title}\n",
+        laid_out(data.printed_3, is_shown),
+        *with_break(data.printed_3.notes),
+    ]
+
+
+def with_break(notes: tuple[str, ...]) -> list[str]:
+    """Notes as paragraphs."""
+    return [f"{note}\n" for note in notes]
+
+
+def agreements(datasets: list[Measured]) -> list[str]:
+    """Table 4 of every dataset."""
+    shown = [data for data in datasets if data.table_4]
+    parts = [part for data in shown for part in (f"## Table 4: {data.title}\n", laid_out(data.printed_4))]
+    return [*parts, *with_break(shown[0].printed_4.notes)] if shown else []
+
+
+def evidence_text(datasets: list[Measured], sessions: list[Session], shown: Shown, page: str) -> str:
+    """The page of evidence: how it was run, all rows, every difference behind a verdict, all figures."""
+    titles = {data.name: data.title for data in datasets}
+    parts = [
+        HEAD,
+        "# Evidence for the paper's results\n",
+        f"What stands behind [the page of results]({page}).\n",
+        "## How it was run\n",
+        circumstances.completeness(datasets),
+        circumstances.machine(sessions),
+        circumstances.table_3_time(datasets, sessions),
+        circumstances.settings(datasets),
+        circumstances.training_times(datasets),
+        "## Table 2: the data\n",
+        laid_out(table_2([row for data in datasets for row in data.table_2], titles)),
+        nodes_note(datasets),
+        *(part for data in datasets for part in predictions(data, shown[data.name])),
+        *(part for data in datasets for part in learned_graphs(data, shown[data.name])),
+        "## Claims\n",
+        CLAIMS_NOTE,
+        claims.section(datasets),
+        "## Fig. 5: bilinear against wider concat\n",
+        beyond_tables.wider_models(datasets),
+        *(shown[data.name].get("curves", "") for data in datasets),
+        *(part for data in datasets for part in association_graphs(data, shown[data.name])),
+        *(part for data in datasets for part in never_seen(data)),
+        "## What the choice of epoch costs\n",
+        HINDSIGHT_NOTE,
+        *(part for data in datasets for part in (f"### {data.title}\n", hindsight.section(data))),
+        "## Cells that miss their bound\n",
+        missed(datasets),
+    ]
+    return "\n".join(part for part in parts if part)
+
 
 CLAIMS_NOTE = (
     "Each row compares two of our own models, or a model and a predictor that learns nothing, seed by seed "
@@ -97,16 +168,16 @@ CLAIMS_NOTE = (
 
 HINDSIGHT_NOTE = (
     "The epoch is chosen on validation data, seed by seed. Below, for comparison only and **never used** for "
-    "any other number of this page, is test MAR after the epoch that is best on test data, and what not "
-    "looking at it costs.\n"
+    "any other number, is test MAR after the epoch that is best on test data, and what not looking at it "
+    "costs.\n"
 )
 
 
-def nodes_note(found: list[Measured]) -> str:
+def nodes_note(datasets: list[Measured]) -> str:
     """Why one count may differ from the published one."""
     differing = [
         data.title
-        for data in found
+        for data in datasets
         for row in data.table_2
         if row["statistic"] == "# nodes" and row["agrees"] is False
     ]
@@ -118,33 +189,29 @@ def nodes_note(found: list[Measured]) -> str:
 
 
 def predictions(data: Measured, shown: dict[str, str]) -> list[str]:
-    """Table 3 of a dataset, with its figure."""
-    return [f"## Table 3: {data.title}\n", shown.get("ranks", ""), printed_tables.predictions(data)]
+    """Table 3 of a dataset in full, with its figure."""
+    return [f"## Table 3: {data.title}\n", shown.get("ranks", ""), laid_out(data.printed_3)]
 
 
-def agreements(found: list[Measured], shown: dict[str, dict[str, str]]) -> list[str]:
-    """Table 4 with the learned graphs."""
-    parts = [
-        "## Table 4: the learned graph beside known ones\n",
-        "AUC in %, published in brackets; 50 is chance. One edge type stands for a model, picked per seed by "
-        "the final graph of the dataset's own relation. Beside it is the AUC of counting a pair's training "
-        "events, and its communications only.\n",
+def learned_graphs(data: Measured, shown: dict[str, str]) -> list[str]:
+    """What stands behind Table 4 of a dataset: every edge type, and the learned graphs."""
+    if not data.table_4:
+        return []
+    return [
+        f"## The learned graph: {data.title}\n",
+        "In Table 4 one edge type stands for a model, picked per seed by the final graph of the own "
+        f"relation. AUC of each edge type with the final {data.own_relation} graph:\n",
+        beyond_tables.edge_types(data),
+        *(shown.get(shows, "") for shows in ("agreement", "adjacency")),
     ]
-    for data in found:
-        if data.table_4:
-            parts += [f"### {data.title}\n", printed_tables.agreements(data)]
-            parts += [f"AUC of each edge type with the final {data.own_relation} graph:\n"]
-            parts += [beyond_tables.edge_types(data)]
-            parts += [shown[data.name].get(shows, "") for shows in ("agreement", "adjacency")]
-    return parts
 
 
 def association_graphs(data: Measured, shown: dict[str, str]) -> list[str]:
-    """Fig. 6 of a dataset: several association graphs to compare."""
+    """Fig. 8 of a dataset: several association graphs to compare."""
     if len(claims.dyreps(data)) < 2:
         return []
     return [
-        f"## Fig. 6: association graphs, {data.title}\n",
+        f"## Fig. 8: association graphs, {data.title}\n",
         beyond_tables.association_graphs(data),
         shown.get("associations", ""),
     ]
@@ -155,10 +222,10 @@ def never_seen(data: Measured) -> list[str]:
     return [f"## Pairs never seen before: {data.title}\n", beyond_tables.seen_and_never_seen(data)]
 
 
-def missed(found: list[Measured]) -> str:
+def missed(datasets: list[Measured]) -> str:
     """The cells that are worse than published, with how far; the reasons are in the documentation."""
-    rows = [[miss.where, miss.ours, miss.published, miss.distance] for miss in printed_tables.misses(found)]
+    rows = [[miss.where, miss.ours, miss.published, miss.distance] for miss in bounds.misses(datasets)]
     if not rows:
         return "None.\n"
-    told = 'Reasons: `docs/model.md`, "Where published figures are not reached".\n\n'
-    return told + table(["Cell", "ours", "published", "by how much"], rows, left=4)
+    reasons = 'Reasons: `docs/model.md`, "Where published figures are not reached".\n\n'
+    return reasons + table(["Cell", "ours", "published", "by how much"], rows, left=4)

@@ -1,23 +1,27 @@
-"""What the paper shows in figures only, as tables: Fig. 4, Fig. 6, and pairs that were never seen."""
+"""What the paper shows in figures only, as tables: Fig. 5, Fig. 8, and pairs that were never seen."""
 
 from itertools import product
+from statistics import fmean, stdev
 
 import polars as pl
 
+from pipeline.names import MAR, PAIRS, PAPER_METRICS
+from pipeline.show.labels import NO_LEARNING, NONE, baseline_label, number
 from pipeline.show.results_page.claims import dyreps
-from pipeline.show.results_page.markdown import NONE, number, table
-from pipeline.show.results_page.measured import INTERACTIONS, BySeed, Measured, by_seed, of_model
-from pipeline.show.results_page.printed_tables import baseline_label
+from pipeline.show.results_page.markdown import table
+from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
+from pipeline.show.tables import Row
+from pipeline.variants import BILINEAR, CONCAT, DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS, ldg
 
 
-def wider_models(found: list[Measured]) -> str:
-    """Fig. 4: DyRep concat, concat with as many parameters as bilinear, bilinear."""
+def wider_models(datasets: list[Measured]) -> str:
+    """Fig. 5: DyRep concat, concat with as many parameters as bilinear, bilinear."""
     rows = []
-    for data in found:
-        for name, how in (("dyrep", "concat"), ("dyrep_wide", "concat"), ("dyrep", "bilinear")):
+    for data in datasets:
+        for name, how in ((DYREP, CONCAT), (DYREP_WIDE, CONCAT), (DYREP, BILINEAR)):
             row = next((row for row in data.table_3 if row["variant"] == name), None)
             facts = data.models.get((name, how), {})
-            if row is not None and row[f"mar_{how}"] is not None:
+            if row is not None and row[f"{MAR.name}_{how}"] is not None:
                 parameters = facts.get("parameters")
                 rows.append(
                     [
@@ -26,25 +30,25 @@ def wider_models(found: list[Measured]) -> str:
                         how,
                         NONE if parameters is None else f"{parameters:,}",
                         str(facts.get("width", NONE)),
-                        row[f"mar_{how}"],
-                        row[f"hits_at_10_{how}"],
+                        *(row[f"{metric.name}_{how}"] for metric in PAPER_METRICS),
                     ]
                 )
-    headings = ["Data", "Model", "Interaction", "Parameters", "Width", "MAR ↓", "HITS@10 ↑"]
-    return table(headings, rows, left=3)
+    headings = ["Data", "Model", "Interaction", "Parameters", "Width"]
+    return table([*headings, *(metric.heading for metric in PAPER_METRICS)], rows, left=3)
 
 
 def association_graphs(data: Measured) -> str:
-    """Fig. 6: DyRep on every association graph, beside the same graph without learning."""
+    """Fig. 8: DyRep on every association graph, beside the same graph without learning."""
     rows = []
     for name in dyreps(data):
         row = next(row for row in data.table_3 if row["variant"] == name)
         rows.append([row["model"], number(associates_alone(data, row["model"]), 1)])
         rows[-1] += [
-            row[f"{metric}_{how}"] or NONE for metric in ("mar", "hits_at_10") for how in INTERACTIONS
+            row[f"{metric.name}_{how}"] or NONE for metric, how in product(PAPER_METRICS, PAPER_INTERACTIONS)
         ]
-    headings = ["Model", "associates alone, MAR ↓", "MAR ↓ concat", "MAR ↓ bilinear"]
-    return table([*headings, "HITS@10 ↑ concat", "HITS@10 ↑ bilinear"], rows)
+    headings = ["Model", f"associates alone, {MAR.heading}"]
+    headings += [f"{metric.heading} {how}" for metric, how in product(PAPER_METRICS, PAPER_INTERACTIONS)]
+    return table(headings, rows)
 
 
 def associates_alone(data: Measured, model: str) -> float | None:
@@ -66,7 +70,7 @@ def edge_types(data: Measured) -> str:
     """
     rows = []
     known = data.auc.filter(pl.col("relation") == data.own_relation, pl.col("snapshot") == "final")
-    for variant, how in product(("ldg_learned_uniform", "ldg_learned_sparse"), INTERACTIONS):
+    for variant, how in product((ldg("learned", prior) for prior in PRIORS), PAPER_INTERACTIONS):
         ours = of_model(known, variant, how).with_columns(auc=100 * pl.col("auc"))
         final = ours.filter(pl.col("attention") == "final")
         if final.is_empty():
@@ -99,20 +103,22 @@ def seen_and_never_seen(data: Measured) -> str:
     rows = [
         [row["model"], how, *(with_std(data.pair_score(row["variant"], how, pair)) for pair in PAIRS)]
         for row in data.table_3
-        for how in INTERACTIONS
-        if row[f"mar_{how}"] is not None
+        for how in PAPER_INTERACTIONS
+        if row[f"{MAR.name}_{how}"] is not None
     ]
     rows += [
-        [baseline_label(row), "no learning", number(seen_mar(row), 1), number(row["never_seen_mar"], 1)]
+        [
+            baseline_label(row["baseline"], row["relation"]),
+            NO_LEARNING,
+            number(seen_mar(row), 1),
+            number(row["never_seen_mar"], 1),
+        ]
         for row in data.baselines
     ]
-    return table(["Model", "Interaction", "seen before, MAR ↓", "never seen, MAR ↓"], rows, left=2)
+    return table(["Model", "Interaction", *(f"{pair}, {MAR.heading}" for pair in PAIRS)], rows, left=2)
 
 
-PAIRS = ("seen before", "never seen")
-
-
-def seen_mar(row: dict) -> float | None:
+def seen_mar(row: Row) -> float | None:
     """A baseline's MAR over pairs seen before, which is what its two other figures leave."""
     never = row["never_seen_events"] or 0
     if row["events"] == never:
@@ -125,8 +131,5 @@ def with_std(values: BySeed) -> str:
     """Mean ± std over seeds."""
     if not values:
         return NONE
-    mean = sum(values.values()) / len(values)
-    if len(values) == 1:
-        return f"{mean:.1f}"
-    spread = (sum((value - mean) ** 2 for value in values.values()) / (len(values) - 1)) ** 0.5
-    return f"{mean:.1f} ± {spread:.1f}"
+    mean = f"{fmean(values.values()):.1f}"
+    return mean if len(values) == 1 else f"{mean} ± {stdev(values.values()):.1f}"

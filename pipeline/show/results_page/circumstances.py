@@ -5,16 +5,18 @@ from itertools import groupby
 
 from pipeline.progress import duration
 from pipeline.runs import Machine, Session
-from pipeline.show.results_page.markdown import NONE, folded, table
-from pipeline.show.results_page.measured import INTERACTIONS, Measured
+from pipeline.show.labels import NONE
+from pipeline.show.results_page.markdown import folded, table
+from pipeline.show.results_page.measured import Measured
 from pipeline.sources import paper
+from pipeline.variants import PAPER_INTERACTIONS, variant_key
 
 
-def settings(found: list[Measured]) -> str:
+def settings(datasets: list[Measured]) -> str:
     """The training settings as every `model.json` has them."""
     used = sorted(
         (json.dumps(facts.get("settings", {}), sort_keys=True), f"{data.title}, {name}, {how}")
-        for data in found
+        for data in datasets
         for (name, how), facts in data.models.items()
     )
     groups = [
@@ -24,25 +26,31 @@ def settings(found: list[Measured]) -> str:
     if not groups:
         return "No model is trained.\n"
     common, _ = groups[0]
-    text = table(["Setting", "Value"], [[name, told(value)] for name, value in common.items()], left=2)
+    text = table(["Setting", "Value"], [[name, setting(value)] for name, value in common.items()], left=2)
     for other, whose in groups[1:]:
         differing = "; ".join(
-            f"{name} {told(value)}" for name, value in other.items() if common.get(name) != value
+            f"{name} {setting(value)}" for name, value in other.items() if common.get(name) != value
         )
         text += f"\n**Not so: {', '.join(whose)}: {differing}.**\n"
     return text
 
 
-def told(value: object) -> str:
+def setting(value: object) -> str:
     """A setting's value; a list of seeds as a range."""
     if isinstance(value, list) and len(value) > 2 and value == list(range(value[0], value[-1] + 1)):
         return f"{value[0]} … {value[-1]}"
     return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)
 
 
-def completeness(found: list[Measured]) -> str:
+def present_trainings(datasets: list[Measured]) -> set[tuple[str, str]]:
+    """Dataset and variant of the paper's trainings that are finished."""
+    there = {(data.name, variant_key(name, how)) for data in datasets for name, how in data.models}
+    return there & set(paper.trainings())
+
+
+def completeness(datasets: list[Measured]) -> str:
     """Which of the paper's trainings are there, and which seeds did not finish."""
-    there = {(data.name, f"{name}-{how}") for data in found for name, how in data.models}
+    there = present_trainings(datasets)
     missing = [
         f"{dataset} {variant}" for dataset, variant in paper.trainings() if (dataset, variant) not in there
     ]
@@ -52,7 +60,7 @@ def completeness(found: list[Measured]) -> str:
         text += f"**Missing: {', '.join(missing)}.**\n"
     stopped = [
         f"{data.title}, {data.model(name)}, {how}, seed {seed}"
-        for data in found
+        for data in datasets
         for (name, how), facts in data.models.items()
         for seed in facts.get("stopped", {})
     ]
@@ -60,11 +68,11 @@ def completeness(found: list[Measured]) -> str:
 
 
 def machine(sessions: list[Session]) -> str:
-    """What it ran on and how long it took, one row a session: a resumed reproduction has several.
+    """What it ran on and how long it took, one row per session: a resumed reproduction has several.
 
     A session that found every training finished added nothing, and is left out.
     """
-    sessions = [one for one in sessions if one.trainings or not one.finished]
+    sessions = working(sessions)
     if not sessions:
         return "Machine, commit and wall time were not recorded on this home.\n"
     rows = [
@@ -82,13 +90,29 @@ def machine(sessions: list[Session]) -> str:
     return text + "".join(f"- {machine}\n" for machine in machines)
 
 
-def table_3_time(found: list[Measured], sessions: list[Session]) -> str:
+def working(sessions: list[Session]) -> list[Session]:
+    """The sessions that added something."""
+    return [one for one in sessions if one.trainings or not one.finished]
+
+
+def in_short(datasets: list[Measured], sessions: list[Session]) -> str:
+    """How many of the paper's trainings are there, and how long they took, in a sentence."""
+    there, wanted = len(present_trainings(datasets)), len(paper.trainings())
+    text = f"{there} of {wanted} trainings of the paper's tables and figures are there"
+    if not (counted := working(sessions)):
+        return f"{text}.\n"
+    took = duration(sum(wall_time(one) for one in counted))
+    processors = " and ".join(dict.fromkeys(processors_of(one.machine) for one in counted))
+    return f"{text}; they took {took} on {processors}.\n"
+
+
+def table_3_time(datasets: list[Measured], sessions: list[Session]) -> str:
     """How long the trainings of Table 3 took alone, start of process and ranking included."""
     cells = {
-        (data.name, f"{row['variant']}-{how}")
-        for data in found
+        (data.name, variant_key(row["variant"], how))
+        for data in datasets
         for row in data.printed_rows()
-        for how in INTERACTIONS
+        for how in PAPER_INTERACTIONS
     }
     spans = [
         (training.seconds, session.side_by_side)
@@ -115,20 +139,24 @@ def described(machine: Machine) -> str:
     memory = "" if machine.memory_bytes is None else f", {machine.memory_bytes / 2**30:.0f} GB of memory"
     packages = ", ".join(f"{name} {version}" for name, version in sorted(machine.packages.items()))
     cpu = "" if machine.cpu is None else f" ({machine.cpu})"
-    processors = f"{machine.processors} processors" if machine.processors > 1 else "1 processor"
-    return f"{processors}{cpu}{memory}, {machine.system}, Python {machine.python}, {packages}"
+    return f"{processors_of(machine)}{cpu}{memory}, {machine.system}, Python {machine.python}, {packages}"
 
 
-def training_times(found: list[Measured]) -> str:
+def processors_of(machine: Machine) -> str:
+    """How many processors a machine has."""
+    return f"{machine.processors} processors" if machine.processors > 1 else "1 processor"
+
+
+def training_times(datasets: list[Measured]) -> str:
     """Seconds of each training, all its seeds at once, as `model.json` has them."""
     rows = [
         [data.title, data.model(name), how, f"{facts['training_seconds']:,.0f}"]
-        for data in found
+        for data in datasets
         for (name, how), facts in data.models.items()
         if "training_seconds" in facts
     ]
     total = duration(
-        sum(facts.get("training_seconds", 0.0) for data in found for facts in data.models.values())
+        sum(facts.get("training_seconds", 0.0) for data in datasets for facts in data.models.values())
     )
     body = table(["Data", "Model", "Interaction", "Seconds"], rows, left=3)
     return folded(f"Training alone took {total}, summed over {len(rows)} trainings", body)

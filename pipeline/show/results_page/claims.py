@@ -4,12 +4,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 
+from pipeline.names import FREQUENCY, HITS_AT, NEVER_SEEN, SNAPSHOTS
+from pipeline.show.labels import NONE
 from pipeline.show.results_page.evidence import Difference, against, paired, verdict
-from pipeline.show.results_page.markdown import NONE, folded, table
-from pipeline.show.results_page.measured import INTERACTIONS, Measured
+from pipeline.show.results_page.markdown import folded, table
+from pipeline.show.results_page.measured import Measured
+from pipeline.variants import (
+    BILINEAR,
+    CONCAT,
+    DYREP,
+    DYREP_RANDOM,
+    DYREP_WIDE,
+    LDG_FREQUENCY,
+    PAPER_INTERACTIONS,
+    PRIORS,
+    in_print_order,
+    ldg,
+)
 
 Rows = Iterable[Difference | None]
-PRIORS = ("uniform", "sparse")
 
 
 @dataclass(frozen=True)
@@ -25,14 +38,18 @@ class Claim:
         return [row for row in self.rows(data) if row is not None]
 
 
-def section(found: list[Measured]) -> str:
-    """All verdicts at a glance, then every claim with its evidence."""
-    glance = table(
-        ["Claim", *(data.title for data in found)],
-        [[claim.says, *(short(claim.measured(data)) for data in found)] for claim in CLAIMS],
-        left=1 + len(found),
+def glance(datasets: list[Measured]) -> str:
+    """All verdicts in one table."""
+    return table(
+        ["Claim", *(data.title for data in datasets)],
+        [[claim.says, *(short(claim.measured(data)) for data in datasets)] for claim in CLAIMS],
+        left=1 + len(datasets),
     )
-    return "\n".join([glance, *(claim_text(claim, found) for claim in CLAIMS)])
+
+
+def section(datasets: list[Measured]) -> str:
+    """Every claim with its evidence."""
+    return "\n".join(claim_text(claim, datasets) for claim in CLAIMS)
 
 
 def short(rows: list[Difference]) -> str:
@@ -40,10 +57,10 @@ def short(rows: list[Difference]) -> str:
     return f"{verdict(rows)} ({sum(row.mean > 0 for row in rows)} of {len(rows)})" if rows else NONE
 
 
-def claim_text(claim: Claim, found: list[Measured]) -> str:
-    """A claim, two lines a dataset, and every difference behind them."""
+def claim_text(claim: Claim, datasets: list[Measured]) -> str:
+    """A claim, two lines per dataset, and every difference behind them."""
     parts = [f"### {claim.says}\n"]
-    for data in found:
+    for data in datasets:
         rows = claim.measured(data)
         if rows:
             parts.append(summary(data.title, claim.unit, rows))
@@ -83,43 +100,43 @@ def bilinear_over_concat(data: Measured) -> Rows:
     """Each row of Table 3, bilinear against concat, by MAR."""
     for row in data.printed_rows():
         name = row["variant"]
-        yield paired(row["model"], data.score(name, "bilinear"), data.score(name, "concat"))
+        yield paired(row["model"], data.score(name, BILINEAR), data.score(name, CONCAT))
 
 
 def bilinear_over_concat_by_hits(data: Measured) -> Rows:
     """The same by HITS@10, in %."""
     for row in data.printed_rows():
         bilinear, concat = (
-            {seed: 100 * value for seed, value in data.score(row["variant"], how, "hits_at_10").items()}
-            for how in ("bilinear", "concat")
+            {seed: 100 * value for seed, value in data.score(row["variant"], how, HITS_AT[10].name).items()}
+            for how in (BILINEAR, CONCAT)
         )
         yield paired(row["model"], bilinear, concat, lower=False)
 
 
 def bilinear_over_wide(data: Measured) -> Rows:
     """Bilinear DyRep against concat DyRep of as many parameters."""
-    yield paired("DyRep, wider", data.score("dyrep", "bilinear"), data.score("dyrep_wide", "concat"))
+    yield paired(data.model(DYREP_WIDE), data.score(DYREP, BILINEAR), data.score(DYREP_WIDE, CONCAT))
 
 
 def learned_over_random(data: Measured) -> Rows:
     """A learned graph against a random one, same prior and interaction."""
-    for prior, how in product(PRIORS, INTERACTIONS):
-        learned, fixed = (data.score(f"ldg_{graph}_{prior}", how) for graph in ("learned", "random"))
+    for prior, how in product(PRIORS, PAPER_INTERACTIONS):
+        learned, fixed = (data.score(ldg(graph, prior), how) for graph in ("learned", "random"))
         yield paired(f"{prior}, {how}", learned, fixed)
 
 
 def sparse_over_uniform(data: Measured) -> Rows:
     """A learned graph under the sparse prior against one under the uniform prior, by MAR."""
-    for how in INTERACTIONS:
-        sparse, uniform = (data.score(f"ldg_learned_{prior}", how) for prior in ("sparse", "uniform"))
+    for how in PAPER_INTERACTIONS:
+        sparse, uniform = (data.score(ldg("learned", prior), how) for prior in ("sparse", "uniform"))
         yield paired(how, sparse, uniform)
 
 
 def sparse_graph_nearer(data: Measured) -> Rows:
     """The same by AUC with the dataset's own relation, initial and final."""
-    for snapshot, how in product(("initial", "final"), INTERACTIONS):
+    for snapshot, how in product(SNAPSHOTS, PAPER_INTERACTIONS):
         sparse, uniform = (
-            data.agreement(f"ldg_learned_{prior}", how, data.own_relation, snapshot)
+            data.agreement(ldg("learned", prior), how, data.own_relation, snapshot)
             for prior in ("sparse", "uniform")
         )
         yield paired(f"{data.own_relation}, {snapshot}, {how}", sparse, uniform, lower=False)
@@ -127,10 +144,10 @@ def sparse_graph_nearer(data: Measured) -> Rows:
 
 def own_relation_nearest(data: Measured, *, summed: bool) -> Rows:
     """The own relation's AUC against that of every other relation, final graphs."""
-    for other, prior, how in product(data.relations, PRIORS, INTERACTIONS):
+    for other, prior, how in product(data.relations, PRIORS, PAPER_INTERACTIONS):
         if other != data.own_relation:
             own, its = (
-                data.agreement(f"ldg_learned_{prior}", how, relation, "final", summed=summed)
+                data.agreement(ldg("learned", prior), how, relation, "final", summed=summed)
                 for relation in (data.own_relation, other)
             )
             yield paired(f"over {other}, {prior}, {how}", own, its, lower=False)
@@ -138,36 +155,36 @@ def own_relation_nearest(data: Measured, *, summed: bool) -> Rows:
 
 def own_relation_best(data: Measured) -> Rows:
     """DyRep on the own relation against DyRep on any other, and on a random graph."""
-    for name, how in product(dyreps(data), INTERACTIONS):
-        if name != "dyrep":
-            yield paired(f"over {data.model(name)}, {how}", data.score("dyrep", how), data.score(name, how))
+    for name, how in product(dyreps(data), PAPER_INTERACTIONS):
+        if name != DYREP:
+            yield paired(f"over {data.model(name)}, {how}", data.score(DYREP, how), data.score(name, how))
 
 
 def learned_over_known(data: Measured) -> Rows:
     """LDG on a learned sparse graph against DyRep on every known association graph."""
-    for name, how in product(dyreps(data), INTERACTIONS):
-        if name != "dyrep_random":
-            learned = data.score("ldg_learned_sparse", how)
+    for name, how in product(dyreps(data), PAPER_INTERACTIONS):
+        if name != DYREP_RANDOM:
+            learned = data.score(ldg("learned", "sparse"), how)
             yield paired(f"over {data.model(name)}, {how}", learned, data.score(name, how))
 
 
 def random_over_own(data: Measured) -> Rows:
     """LDG on a random graph against DyRep on the own relation."""
-    for prior, how in product(PRIORS, INTERACTIONS):
-        yield paired(f"{prior}, {how}", data.score(f"ldg_random_{prior}", how), data.score("dyrep", how))
+    for prior, how in product(PRIORS, PAPER_INTERACTIONS):
+        yield paired(f"{prior}, {how}", data.score(ldg("random", prior), how), data.score(DYREP, how))
 
 
 def frequency_helps(data: Measured) -> Rows:
     """LDG averaged with training frequency against LDG alone."""
-    for how in INTERACTIONS:
-        alone = data.score("ldg_learned_sparse", how)
-        yield paired(how, data.score("ldg_learned_sparse_freq", how), alone)
+    for how in PAPER_INTERACTIONS:
+        alone = data.score(ldg("learned", "sparse"), how)
+        yield paired(how, data.score(LDG_FREQUENCY, how), alone)
 
 
 def over_frequency(data: Measured) -> Rows:
     """Every row of Table 3 against training frequency, which learns nothing."""
-    counted = data.baseline("frequency")
-    for row, how in product(data.printed_rows(), INTERACTIONS):
+    counted = data.baseline(FREQUENCY)
+    for row, how in product(data.printed_rows(), PAPER_INTERACTIONS):
         ours = data.score(row["variant"], how)
         if counted is not None:
             yield paired(f"{row['model']}, {how}", ours, dict.fromkeys(ours, counted))
@@ -176,19 +193,20 @@ def over_frequency(data: Measured) -> Rows:
 def over_baseline_when_never_seen(data: Measured, baseline: str) -> Rows:
     """Every row of Table 3 against a predictor that learns nothing, on pairs that had no event before."""
     theirs = data.baseline(baseline, "never_seen_mar")
-    for row, how in product(data.printed_rows(), INTERACTIONS):
-        ours = data.pair_score(row["variant"], how, "never seen")
+    for row, how in product(data.printed_rows(), PAPER_INTERACTIONS):
+        ours = data.pair_score(row["variant"], how, NEVER_SEEN)
         if theirs is not None:
             yield paired(f"{row['model']}, {how}", ours, dict.fromkeys(ours, theirs))
 
 
 def dyreps(data: Measured) -> list[str]:
     """DyRep on every association graph it was trained with, the own relation's first."""
-    return [
-        row["variant"]
-        for row in data.table_3
-        if row["variant"].startswith("dyrep") and row["variant"] != "dyrep_wide"
-    ]
+    on_a_graph = {
+        name
+        for name, variant in in_print_order(data.relations).items()
+        if variant.attention == "association" and not variant.wide
+    }
+    return [row["variant"] for row in data.table_3 if row["variant"] in on_a_graph]
 
 
 RANKS, POINTS = "ranks of MAR", "points of AUC (%)"
@@ -199,7 +217,7 @@ CLAIMS = (
         "points of HITS@10 (%)",
         bilinear_over_concat_by_hits,
     ),
-    Claim("Bilinear DyRep beats concat DyRep of as many parameters (Fig. 4)", RANKS, bilinear_over_wide),
+    Claim("Bilinear DyRep beats concat DyRep of as many parameters (Fig. 5)", RANKS, bilinear_over_wide),
     Claim("A learned graph beats a random one", RANKS, learned_over_random),
     Claim("The sparse prior ranks better than the uniform one", RANKS, sparse_over_uniform),
     Claim(
@@ -208,16 +226,16 @@ CLAIMS = (
         sparse_graph_nearer,
     ),
     Claim(
-        "The learned graph is nearest to CloseFriend (one edge type, picked by CloseFriend)",
+        "The learned graph is nearest to the own relation (one edge type, picked by that relation)",
         POINTS,
         lambda data: own_relation_nearest(data, summed=False),
     ),
     Claim(
-        "The learned graph is nearest to CloseFriend (all edge types summed: nothing is picked)",
+        "The learned graph is nearest to the own relation (all edge types summed: nothing is picked)",
         POINTS,
         lambda data: own_relation_nearest(data, summed=True),
     ),
-    Claim("The own relation is DyRep's best association graph (Fig. 6)", RANKS, own_relation_best),
+    Claim("The own relation is DyRep's best association graph (Fig. 8)", RANKS, own_relation_best),
     Claim(
         "LDG on the learned sparse graph beats DyRep on every known association graph",
         RANKS,

@@ -32,28 +32,25 @@ class Difference:
         return float(np.mean(self.values))
 
     @cached_property
-    def error(self) -> float | None:
-        """Standard error of the mean; none with a single seed."""
+    def test(self) -> tuple[float, tuple[float, float]] | None:
+        """Two-sided p of the mean against zero and its 95 % interval; None with a single seed."""
         if len(self.values) < 2:
             return None
-        return float(np.std(self.values, ddof=1) / np.sqrt(len(self.values)))
+        if len(set(self.values)) == 1:  # without spread there is no t
+            return (1.0 if self.mean == 0 else 0.0), (self.mean, self.mean)
+        result = stats.ttest_1samp(self.values, 0)
+        low, high = result.confidence_interval(1 - LEVEL)
+        return float(result.pvalue), (float(low), float(high))
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the mean."""
-        if self.error is None:
-            return None
-        half = self.error * float(stats.t.ppf(1 - LEVEL / 2, len(self.values) - 1))
-        return self.mean - half, self.mean + half
+        """The 95 % interval of the mean; None with a single seed."""
+        return None if self.test is None else self.test[1]
 
     @property
     def p(self) -> float:
         """Two-sided probability of such a mean if there were no difference."""
-        if self.error is None or self.mean == 0:
-            return 1.0
-        if self.error == 0:
-            return 0.0
-        return float(2 * stats.t.sf(abs(self.mean) / self.error, len(self.values) - 1))
+        return 1.0 if self.test is None else self.test[0]
 
     @property
     def speaks_for(self) -> bool:
@@ -74,13 +71,13 @@ def paired(label: str, better: BySeed, worse: BySeed, *, lower: bool = True) -> 
 
 def against(rows: Sequence[Difference]) -> list[Difference]:
     """The rows proven to speak against the claim, by Holm's step-down over all rows."""
-    found = []
+    proven = []
     for tested, row in enumerate(sorted(rows, key=lambda row: row.p)):
         if row.p > LEVEL / (len(rows) - tested):
             break
         if row.mean < 0:
-            found.append(row)
-    return found
+            proven.append(row)
+    return proven
 
 
 def verdict(rows: Sequence[Difference]) -> Verdict:

@@ -4,8 +4,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pipeline.show.results_page.markdown import NONE, mark, number, table
-from pipeline.show.results_page.measured import INTERACTIONS, Measured, Row, of_model
+from pipeline.names import MAR
+from pipeline.show.labels import NONE, mark, number
+from pipeline.show.results_page.markdown import table
+from pipeline.show.results_page.measured import Measured, of_model
+from pipeline.show.tables import Row
+from pipeline.variants import LDG_FREQUENCY, PAPER_INTERACTIONS
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Hindsight:
 
 
 def hindsight(data: Measured, variant: str, how: str) -> Hindsight | None:
-    """Of one trained variant; None where no curve is kept."""
+    """Of one trained variant; None where it has no curve."""
     curves = of_model(data.curves, variant, how)
     if curves.is_empty():
         return None
@@ -38,28 +42,29 @@ def hindsight(data: Measured, variant: str, how: str) -> Hindsight | None:
 
 
 def section(data: Measured) -> str:
-    """A row a model of Table 3, except + Freq: its curves are those of the model it is made of."""
+    """A row per model of Table 3, except + Freq: its curves are those of the model it is made of."""
     rows = [
-        line(row, how, found)
+        line(row, how, cost)
         for row in data.printed_rows()
-        if not row["variant"].endswith("_freq")
-        for how in INTERACTIONS
-        if (found := hindsight(data, row["variant"], how)) is not None
+        if row["variant"] != LDG_FREQUENCY
+        for how in PAPER_INTERACTIONS
+        if (cost := hindsight(data, row["variant"], how)) is not None
     ]
     headings = ["Model", "Interaction", "Epochs chosen", "MAR ↓, reported", "of the test-best epoch", "cost"]
     return table([*headings, "published", "test-best within bound"], rows, left=3)
 
 
-def line(row: Row, how: str, found: Hindsight) -> list[str]:
+def line(row: Row, how: str, hindsight: Hindsight) -> list[str]:
     """One row: what is reported, then what is never used."""
-    published, std = row[f"mar_{how}_published_mean"], row[f"mar_{how}_published_std"]
+    cell = f"{MAR.name}_{how}"
+    bound = row[f"{cell}_bound"]
     return [
         row["model"],
         how,
-        ", ".join(f"{epoch} ({seeds}×)" for epoch, seeds in found.epochs.items()),
-        row[f"mar_{how}"] or NONE,
-        number(found.best, 1),
-        f"{found.cost:.1f}",
-        row[f"mar_{how}_published"] or NONE,
-        mark(None if published is None else found.best <= published + std),
+        ", ".join(f"{epoch} ({seeds}×)" for epoch, seeds in hindsight.epochs.items()),
+        row[cell] or NONE,
+        number(hindsight.best, 1),
+        f"{hindsight.cost:.1f}",
+        row[f"{cell}_published"] or NONE,
+        mark(None if bound is None else hindsight.best <= bound),
     ]

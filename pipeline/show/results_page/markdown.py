@@ -1,8 +1,9 @@
-"""Tables and numbers as Markdown."""
+"""Tables as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-NONE = "–"
+from pipeline.show.labels import NONE, mark
+from pipeline.show.tables import Cell, Line, PrintedTable
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -17,14 +18,33 @@ def line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def number(value: float | None, decimals: int) -> str:
-    """A number, or a dash where there is none."""
-    return NONE if value is None else f"{value:.{decimals}f}"
+def laid_out(printed: PrintedTable, shown: Callable[[Line], bool] = lambda _: True) -> str:
+    """A printed table, or those of its lines that are `shown`, below the title of their section."""
+    headings = [
+        *printed.stub,
+        *(f"{group.heading} {one}".strip() for group in printed.groups for one in group.columns),
+    ]
+    rows = []
+    for section in printed.sections:
+        lines = [line for line in section.lines if shown(line)]
+        if section.title is not None and lines:
+            rows.append([f"**{section.title}**", *[""] * (len(headings) - 1)])
+        rows += [[*line.stub, *values(line, printed)] for line in lines]
+    return table(headings, rows, left=len(printed.stub))
 
 
-def mark(reached: bool | None) -> str:
-    """Whether a bound is kept; nothing where there is none."""
-    return {None: "", True: "✓", False: "✗"}[reached]
+def values(line: Line, printed: PrintedTable) -> list[str]:
+    """The cells of a line; one that holds for a whole group stands in its first column."""
+    texts = []
+    for cells, group in zip(line.groups, printed.groups, strict=True):
+        texts += [value(cell) for cell in cells] + [""] * (len(group.columns) - len(cells))
+    return texts
+
+
+def value(cell: Cell) -> str:
+    """One cell: `84 ± 2 (84) ✓`, the published value in brackets."""
+    published = "" if cell.published is None else f" ({cell.published})"
+    return f"{cell.ours or NONE}{published} {mark(cell.reached)}".rstrip()
 
 
 def folded(summary: str, body: str) -> str:

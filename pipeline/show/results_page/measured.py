@@ -2,26 +2,26 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import polars as pl
 
 from pipeline.lake import Lake
-from pipeline.results.trained import finished_variants, read_model_facts, split_variant
+from pipeline.names import MAR
+from pipeline.results.trained import current_variants
+from pipeline.show.tables import PrintedTable, Row, table_3, table_4
+from pipeline.variants import PAPER_INTERACTIONS, variant_title
 
-INTERACTIONS = ("concat", "bilinear")
-Row = dict[str, Any]
 BySeed = dict[int, float]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Everything known of one dataset; `paper` is what the paper calls it, None if the data are not its.
+    """What was measured on one dataset; `paper` is what the paper calls it, None if the data are not its.
 
-    `table_2` to `table_4` and `baselines` are rows of the warehouse's tables of that name; `scores`,
-    `groups`, `auc` and `curves` hold a value a seed; `models` is each `model.json` by variant and
-    interaction.
+    `table_2` to `table_4` and `baselines` are rows of the warehouse's tables of that name, `printed_3` and
+    `printed_4` the tables to lay out; `scores`, `groups`, `auc` and `curves` hold one value per seed;
+    `models` is each `model.json` by variant and interaction.
     """
 
     name: str
@@ -33,6 +33,8 @@ class Measured:
     table_3: list[Row]
     table_4: list[Row]
     baselines: list[Row]
+    printed_3: PrintedTable
+    printed_4: PrintedTable
     scores: pl.DataFrame
     groups: pl.DataFrame
     auc: pl.DataFrame
@@ -41,19 +43,20 @@ class Measured:
 
     def model(self, variant: str) -> str:
         """A variant's name in print."""
-        return next((row["model"] for row in self.table_3 if row["variant"] == variant), variant)
+        return variant_title(variant, self.relations)
 
     def printed_rows(self) -> list[Row]:
         """The rows that the paper's Table 3 has too."""
-        return [row for row in self.table_3 if row["mar_concat_published"] is not None]
+        cell = f"{MAR.name}_{PAPER_INTERACTIONS[0]}_published"
+        return [row for row in self.table_3 if row[cell] is not None]
 
-    def score(self, variant: str, interaction: str, metric: str = "mar") -> BySeed:
+    def score(self, variant: str, interaction: str, metric: str = MAR.name) -> BySeed:
         """A test metric of a trained variant, by seed."""
         return by_seed(of_model(self.scores, variant, interaction), metric)
 
     def pair_score(self, variant: str, interaction: str, pair: str) -> BySeed:
         """Test MAR over communications of pairs `seen before` or `never seen`, by seed."""
-        return by_seed(of_model(self.groups, variant, interaction).filter(pl.col("value") == pair), "mar")
+        return by_seed(of_model(self.groups, variant, interaction).filter(pl.col("value") == pair), MAR.name)
 
     def agreement(
         self, variant: str, interaction: str, relation: str, snapshot: str, *, summed: bool = False
@@ -67,7 +70,7 @@ class Measured:
         )
         return {seed: 100 * value for seed, value in by_seed(rows, "auc").items()}
 
-    def baseline(self, name: str, metric: str = "mar") -> float | None:
+    def baseline(self, name: str, metric: str = MAR.name) -> float | None:
         """A metric of a predictor that learns nothing and stands on no relation."""
         return next((row[metric] for row in self.baselines if row["baseline"] == name), None)
 
@@ -86,31 +89,42 @@ def read_measured(lake: Lake) -> list[Measured]:
     """Every dataset of the warehouse that has a trained model, in the paper's order, then by name."""
     with duckdb.connect(str(checked(lake.warehouse)), read_only=True) as warehouse:
         tables = {name: warehouse.sql(query).pl() for name, query in QUERIES.items()}
-    found = []
-    for stats in tables["dataset_stats"].iter_rows(named=True):
-        name = stats["dataset"]
-        own = {key: frame.filter(pl.col("dataset") == name) for key, frame in tables.items()}
-        if own["scores"].is_empty():
-            continue
-        facts = {
-            split_variant(variant): read_model_facts(lake, name, variant)
-            for variant in finished_variants(lake, name)
-        }
-        found.append(
-            Measured(
-                name=name,
-                title=stats["title"],
-                paper=stats["paper"],
-                relations=tuple(stats["relations"]),
-                own_relation=stats["own_relations"][0],
-                **{key: own[key].to_dicts() for key in ("table_2", "table_3", "table_4", "baselines")},
-                **{key: own[key] for key in ("scores", "groups", "auc", "curves")},
-                models={
-                    key: fact for key, fact in facts.items() if fact["fingerprint"] == stats["fingerprint"]
-                },
-            )
-        )
-    return found
+        datasets = tables.pop("dataset_stats").to_dicts()
+        return [
+            measured(lake, warehouse, stats, own)
+            for stats in datasets
+            if not (own := of_dataset(tables, stats["dataset"]))["scores"].is_empty()
+        ]
+
+
+def of_dataset(tables: dict[str, pl.DataFrame], dataset: str) -> dict[str, pl.DataFrame]:
+    """The rows of one dataset."""
+    return {name: frame.filter(pl.col("dataset") == dataset) for name, frame in tables.items()}
+
+
+def measured(
+    lake: Lake, warehouse: duckdb.DuckDBPyConnection, stats: Row, own: dict[str, pl.DataFrame]
+) -> Measured:
+    """What was measured on the dataset of these statistics; `own` are its rows of every table."""
+    name, title = stats["dataset"], stats["title"]
+    return Measured(
+        name=name,
+        title=title,
+        paper=stats["paper"],
+        relations=tuple(stats["relations"]),
+        own_relation=stats["own_relations"][0],
+        table_2=own["table_2"].to_dicts(),
+        table_3=own["table_3"].to_dicts(),
+        table_4=own["table_4"].to_dicts(),
+        baselines=own["baselines"].to_dicts(),
+        printed_3=table_3(warehouse, name, title),
+        printed_4=table_4(warehouse, name, title),
+        scores=own["scores"],
+        groups=own["groups"],
+        auc=own["auc"],
+        curves=own["curves"],
+        models={(one.variant, one.interaction): one.facts for one in current_variants(lake, name)},
+    )
 
 
 def checked(warehouse: Path) -> Path:

@@ -3,15 +3,19 @@
 import altair as alt
 import polars as pl
 
-from pipeline.show.figures.style import BLUE, INK, ORANGE, QUIET, Figure, marks
+from pipeline.names import FREQUENCY, MAR
+from pipeline.show.figures.style import BLUE, ORANGE, QUIET, Figure, category_axis, marks
+from pipeline.show.labels import METRIC_TITLES, NO_LEARNING
 from pipeline.show.results_page.beyond_tables import associates_alone
 from pipeline.show.results_page.claims import dyreps
-from pipeline.show.results_page.measured import INTERACTIONS, Measured, Row
+from pipeline.show.results_page.measured import Measured
+from pipeline.show.tables import Row
+from pipeline.variants import PAPER_INTERACTIONS
 
-OURS, PUBLISHED, NO_LEARN = "ours", "published", "no learning"
+OURS, PUBLISHED = "ours", "published"
 # Colour, shape, and how many pixels below the line's middle, so that none hides another.
-SERIES = {OURS: (BLUE, "circle", 0), PUBLISHED: (ORANGE, "diamond", 7), NO_LEARN: (QUIET, "square", 7)}
-BASELINES = {"random": "random", "frequency": "frequency in training", "online_recency": "recency"}
+SERIES = {OURS: (BLUE, "circle", 0), PUBLISHED: (ORANGE, "diamond", 7), NO_LEARNING: (QUIET, "square", 7)}
+BASELINES = {"random": "random", FREQUENCY: "frequency in training", "online_recency": "recency"}
 
 Point = tuple[str, str, str, float, float, float]  # model, interaction, series, mean, low, high
 SCHEMA = {"model": pl.String, "interaction": pl.String, "series": pl.String} | dict.fromkeys(
@@ -33,7 +37,7 @@ def table_3_dots(data: Measured) -> Figure | None:
 
 
 def association_dots(data: Measured) -> Figure | None:
-    """Fig. 6: DyRep by the association graph it stands on, with that graph's associates alone beside it."""
+    """Fig. 8: DyRep by the association graph it stands on, with that graph's associates alone beside it."""
     names = dyreps(data)
     points = []
     for row in data.table_3:
@@ -45,18 +49,22 @@ def association_dots(data: Measured) -> Figure | None:
 
 def cells(row: Row, series: str, cell: str) -> list[Point]:
     """Both interactions of a row of Table 3: mean, and one std to either side where there is one."""
-    found = []
-    for how in INTERACTIONS:
-        name = cell.format(f"mar_{how}")
+    points = []
+    for how in PAPER_INTERACTIONS:
+        name = cell.format(f"{MAR.name}_{how}")
         mean, std = row[f"{name}_mean"], row[f"{name}_std"] or 0.0
         if mean is not None:
-            found.append((row["model"], how, series, mean, mean - std, mean + std))
-    return found
+            points.append((row["model"], how, series, mean, mean - std, mean + std))
+    return points
 
 
 def constant(label: str, value: float | None) -> list[Point]:
     """What learns nothing is the same beside both interactions."""
-    return [] if value is None else [(label, how, NO_LEARN, value, value, value) for how in INTERACTIONS]
+    return (
+        []
+        if value is None
+        else [(label, how, NO_LEARNING, value, value, value) for how in PAPER_INTERACTIONS]
+    )
 
 
 def dots(title: str, points: list[Point]) -> Figure | None:
@@ -68,7 +76,8 @@ def dots(title: str, points: list[Point]) -> Figure | None:
     series = [one for one in SERIES if one in set(frame["series"])]
     top = 1.05 * max(point[-1] for point in points)
     panels = [
-        panel(frame.filter(pl.col("interaction") == how), how, order, series, top) for how in INTERACTIONS
+        panel(frame.filter(pl.col("interaction") == how), how, order, series, top)
+        for how in PAPER_INTERACTIONS
     ]
     return Figure(
         "dots",
@@ -80,8 +89,8 @@ def dots(title: str, points: list[Point]) -> Figure | None:
 
 
 def panel(rows: pl.DataFrame, how: str, order: list[str], series: list[str], top: float) -> alt.LayerChart:
-    """One interaction: a line a model, dots with whiskers."""
-    axis = alt.Axis(labels=how == INTERACTIONS[0], ticks=False, domain=False, labelLimit=260, labelColor=INK)
+    """One interaction: a line per model, dots with whiskers."""
+    axis = category_axis(order, shown=how == PAPER_INTERACTIONS[0])
     y = alt.Y("model:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis)
     scale = alt.Scale(domain=[0, top], nice=False)
     colours, shapes, offsets = zip(*(SERIES[one] for one in series), strict=True)
@@ -99,6 +108,6 @@ def panel(rows: pl.DataFrame, how: str, order: list[str], series: list[str], top
         layers.append(whisker.encode(y, alt.X("low:Q", scale=scale), alt.X2("high:Q"), colour))
         dot = marks(part, alt.MarkDef("point", filled=True, size=60, opacity=1, yOffset=offset))
         layers.append(
-            dot.encode(y, alt.X("mean:Q", title="MAR (lower is better)", scale=scale), colour, shape)
+            dot.encode(y, alt.X("mean:Q", title=METRIC_TITLES[MAR.name], scale=scale), colour, shape)
         )
     return alt.LayerChart(layer=layers, width=290, height=alt.Step(30), title=how)

@@ -14,6 +14,7 @@ import polars as pl
 
 from pipeline.lake import Lake, read_parquet, replacing, sweep
 from pipeline.progress import Progress
+from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.sources.gharchive.decode import LIMITS
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, raw_folder, raw_path, store_knowledge
 from pipeline.sources.gharchive.hours import hours_of_day
@@ -30,20 +31,7 @@ from pipeline.sources.gharchive.reading import (
     write_part,
 )
 
-ACCOUNT_SCHEMA = {
-    "file": pl.String,
-    "day": pl.Date,
-    "hour": pl.Int32,
-    "status": pl.String,
-    "bytes": pl.Int64,
-    "etag": pl.String,
-    "events": pl.Int64,
-    "kept": pl.Int64,
-    "ignored": pl.Int64,
-    "duplicates": pl.Int64,
-    "quarantined": pl.Int64,
-    "fetched_at": pl.Datetime("us"),
-}
+ACCOUNT_SCHEMA = GHARCHIVE_FILES.types
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from pipeline.lake import Lake
+from pipeline.schemas import GITHUB_EVENTS, QUARANTINE
 from pipeline.sources.gharchive.decode import LIMITS, decode
 from pipeline.sources.gharchive.files import HourFile, raw_folder, raw_path
 from pipeline.sources.gharchive.inflate import Limits
@@ -26,24 +27,8 @@ from pipeline.sources.gharchive.normalize import NO_ID, EventRules, identities, 
 READER = 2  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
 FLUSH_CELLS = 400_000
-EVENT_SCHEMA = {
-    "event_id": pl.String,
-    "type": pl.String,
-    "kind": pl.String,
-    "actor": pl.String,
-    "actor_id": pl.Int64,
-    "counterpart": pl.String,
-    "repo": pl.String,
-    "created_at": pl.Datetime("us"),
-    "file": pl.String,
-}
-QUARANTINE_SCHEMA = {
-    "file": pl.String,
-    "offset": pl.Int64,
-    "reason": pl.String,
-    "bytes": pl.Int64,
-    "excerpt": pl.String,
-}
+EVENT_SCHEMA = GITHUB_EVENTS.types
+QUARANTINE_SCHEMA = QUARANTINE.types
 REPEATED = ("type", "kind", "file", "reason")
 KEPT, IGNORED, QUARANTINED = range(3)
 

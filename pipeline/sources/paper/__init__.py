@@ -9,28 +9,37 @@ from dotenv import dotenv_values
 from pipeline.lake import Lake, replacing, write_text
 from pipeline.settings import Settings, environment_lines
 from pipeline.sources.social_evolution.events import RELATIONS
+from pipeline.variants import (
+    CONCAT,
+    DYREP,
+    DYREP_RANDOM,
+    DYREP_WIDE,
+    LDG_FREQUENCY,
+    PAPER_INTERACTIONS,
+    PRIORS,
+    dyrep_on,
+    ldg,
+    variant_key,
+)
 
 GITHUB, SOCIAL_EVOLUTION = "github_2013", "social_evolution"
 GITHUB_FILES = ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet")
 SOCIAL_EVOLUTION_FILE = "SocialEvolution.zip"
 GITHUB_TOML = Path(__file__).with_name("github_2013.toml")
 
-# The rows of Table 3, and what Figs. 4 and 6 add to them. DyRep stands on CloseFriend and on Follow.
+# The rows of Table 3, and what Figs. 5 and 8 add to them. DyRep stands on CloseFriend and on Follow.
 COMMON = (
-    "dyrep",
-    "dyrep_random",
-    "dyrep_wide",
-    "ldg_random_uniform",
-    "ldg_random_sparse",
-    "ldg_learned_uniform",
-    "ldg_learned_sparse",
-    "ldg_learned_sparse_freq",
+    DYREP,
+    DYREP_RANDOM,
+    DYREP_WIDE,
+    *(ldg(attention, prior) for attention in ("random", "learned") for prior in PRIORS),
+    LDG_FREQUENCY,
 )
 VARIANTS = {
     GITHUB: COMMON,
-    SOCIAL_EVOLUTION: (*COMMON, *(f"dyrep_{name.lower()}" for name in RELATIONS if name != "CloseFriend")),
+    SOCIAL_EVOLUTION: (*COMMON, *(dyrep_on(name) for name in RELATIONS if name != "CloseFriend")),
 }
-CONCAT_ONLY = ("dyrep_wide",)
+CONCAT_ONLY = (DYREP_WIDE,)
 
 # What the paper states of training; data rules are the defaults, and all of them are written down.
 PAPER_ENVIRONMENT = {
@@ -53,11 +62,11 @@ class PaperError(ValueError):
 def trainings() -> list[tuple[str, str]]:
     """Dataset and variant of every training behind the paper's tables and figures."""
     return [
-        (dataset, f"{name}-{interaction}")
+        (dataset, variant_key(name, interaction))
         for dataset, names in VARIANTS.items()
         for name in names
-        for interaction in ("concat", "bilinear")
-        if interaction == "concat" or name not in CONCAT_ONLY
+        for interaction in PAPER_INTERACTIONS
+        if interaction == CONCAT or name not in CONCAT_ONLY
     ]
 
 

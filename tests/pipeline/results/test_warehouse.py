@@ -15,40 +15,23 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-import pipeline.results.agreement
-import pipeline.results.baselines
-import pipeline.results.metrics
+from pipeline import variants
 from pipeline.event_table import write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results import published
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.baselines import baselines
 from pipeline.results.metrics import write_link_prediction, write_training_curves
-from pipeline.results.warehouse import RESULT_TABLES, build_warehouse, dataset_stats, write_dataset_stats
+from pipeline.results.warehouse import build_warehouse, dataset_stats, write_dataset_stats
+from pipeline.schemas import PUBLISHED, RESULTS, WAREHOUSE
 from pipeline.show.terminal import print_tables
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
 from tests.ranked_lake import store_table, store_variant
 
 ROOT = Path(__file__).parents[3]
-PROMISED = {
-    "gharchive_files": "file day hour status bytes etag events kept ignored duplicates quarantined "
-    "fetched_at",
-    "github_events": "event_id type kind actor actor_id counterpart repo created_at file",
-    "dataset_events": "dataset idx u v type kind created_at split",
-    "dataset_nodes": "dataset node name",
-    "dataset_associations": "dataset relation snapshot u v",
-    "dataset_stats": "dataset nodes initial_associations final_associations train_communications "
-    "train_associations test_communications test_associations",
-    "link_prediction": "dataset variant interaction seed split events mar hits_at_10 mrr",
-    "link_prediction_by_slot": "dataset variant interaction seed split events mar hits_at_10 mrr",
-    "baselines": "dataset baseline mar hits_at_10 mrr",
-    "attention_auc": "dataset variant interaction seed edge_type relation snapshot auc",
-    "training_curves": "dataset variant interaction seed step epoch loss_events loss_nonevents loss_kl mar",
-    "table_2": "dataset statistic value published",
-    "table_3": "dataset model mar_concat mar_bilinear hits_at_10_concat hits_at_10_bilinear",
-    "table_4": "dataset relation initial_uniform initial_sparse final_uniform final_sparse",
-}
+# Full of rows once a dataset has results and the archive a day.
+FILLED = set(WAREHOUSE) - set(PUBLISHED) - {"left_out", "published_datasets"}
 
 
 @pytest.fixture
@@ -117,21 +100,26 @@ def query(lake: Lake, sql: str) -> list[tuple]:
         return warehouse.execute(sql).fetchall()
 
 
-def columns(lake: Lake, table: str) -> list[str]:
-    return [row[0] for row in query(lake, f"select column_name from (describe {table})")]
-
-
 @pytest.mark.parametrize("filled", [False, True], ids=["empty", "filled"])
-def test_every_promised_table_has_the_promised_columns(lake: Lake, filled: bool) -> None:
+def test_every_table_has_the_columns_types_and_comments_of_its_schema(lake: Lake, filled: bool) -> None:
     if filled:
         fill(lake)
         store_archive(lake, "2013-01-01")
     build_warehouse(lake)
-    for table, promised in PROMISED.items():
-        found = columns(lake, table)
-        assert set(promised.split()) <= set(found), table
-        assert bool(query(lake, f"select count(*) from {table}")[0][0]) == filled, table
-    assert {"slot_start", "slot_end"} <= set(columns(lake, "link_prediction_by_slot"))
+    there = query(lake, "select table_name from information_schema.tables")
+    assert {name for (name,) in there} == set(WAREHOUSE)
+    described = "select column_name, data_type, comment from duckdb_columns() where table_name = '{}'"
+    for name, table in WAREHOUSE.items():
+        promised = [(column.name, column.sql_type, column.description) for column in table.columns]
+        assert query(lake, described.format(name)) == promised, name
+        comments = query(
+            lake,
+            f"select comment from duckdb_tables() where table_name = '{name}' "
+            f"union all select comment from duckdb_views() where view_name = '{name}'",
+        )
+        assert comments == [(table.description,)]
+        if name in FILLED:
+            assert bool(query(lake, f"select count(*) from {name}")[0][0]) == filled, name
 
 
 def test_tables_without_rows_have_the_types_of_full_ones(lake: Lake, tmp_path: Path) -> None:
@@ -144,25 +132,13 @@ def test_tables_without_rows_have_the_types_of_full_ones(lake: Lake, tmp_path: P
     assert query(empty, types) == query(lake, types)
 
 
-def test_the_warehouse_and_the_evaluation_agree_on_columns() -> None:
-    made = pipeline.results.metrics.SCHEMAS | {
-        "baselines": pipeline.results.baselines.SCHEMA,
-        "attention_auc": pipeline.results.agreement.SCHEMA,
-    }
-    assert {name: list(schema) for name, schema in made.items()} == {
-        name: [*kinds, "fingerprint"] for name, kinds in RESULT_TABLES.items()
-    }
-
-
-def test_every_table_and_column_is_explained() -> None:
-    explained = (ROOT / "docs" / "results-tables.md").read_text(encoding="utf-8")
-    for table, kinds in RESULT_TABLES.items():
-        assert f"`{table}`" in explained
-        for column in kinds:
-            assert f"`{column}`" in explained, (table, column)
-    for table, promised in PROMISED.items():
-        assert f"`{table}`" in explained
-        assert not [column for column in promised.split() if f"`{column}`" not in explained], table
+def test_result_files_have_the_columns_and_types_of_their_schema(lake: Lake) -> None:
+    fill(lake)
+    for name, table in RESULTS.items():
+        path = lake.results / f"{name}.parquet"
+        if name == "baselines":
+            path = lake.dataset("toy") / "baselines.parquet"
+        assert dict(pl.read_parquet_schema(path)) == table.stored().types, name
 
 
 def test_rows_are_those_of_the_files(lake: Lake) -> None:
@@ -212,8 +188,8 @@ def test_a_deleted_dataset_leaves_no_ghosts(lake: Lake) -> None:
     fill(lake, "gone")
     shutil.rmtree(lake.dataset("gone"))
     build_warehouse(lake)
-    for table in PROMISED:
-        if "dataset" in columns(lake, table):
+    for table in FILLED:
+        if "dataset" in WAREHOUSE[table].names:
             assert {row[0] for row in query(lake, f"select distinct dataset from {table}")} == {"toy"}, table
     kept = pl.read_parquet(lake.results / "link_prediction.parquet").filter(pl.col("dataset") == "gone")
     told = query(lake, "select rows, reason from left_out where table_name = 'link_prediction'")
@@ -284,14 +260,14 @@ def test_a_reader_never_sees_an_error_or_a_missing_table_while_it_is_rebuilt(
     build_warehouse(lake)
     stop = tmp_path / "stop"
     # One reader in its own process, as the duckdb program is, and one in this process.
-    command = [sys.executable, "-c", READER, str(lake.warehouse), str(stop), " ".join(PROMISED)]
+    command = [sys.executable, "-c", READER, str(lake.warehouse), str(stop), " ".join(WAREHOUSE)]
     reader = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     errors: list[Exception] = []
 
     def read() -> None:
         while not stop.exists():
             try:
-                for table in PROMISED:
+                for table in WAREHOUSE:
                     query(lake, f"from {table}")
             except duckdb.Error as error:
                 errors.append(error)
@@ -396,6 +372,70 @@ def test_table_3_has_mean_and_std_over_seeds_beside_the_published_ones(lake: Lak
     ]
 
 
+def set_auc(lake: Lake, level: pl.Expr) -> None:
+    """Give every learned and known graph this agreement."""
+    path = lake.results / "attention_auc.parquet"
+    pl.read_parquet(path).with_columns(auc=level).write_parquet(path)
+    build_warehouse(lake)
+
+
+@pytest.mark.parametrize(
+    ("auc", "printed", "reached"),
+    [
+        (0.86, "86 ± 0", True),
+        (0.81, "81 ± 0", True),  # five points below the published 86
+        (0.8099, "80.99 ± 0.00", False),  # 81 would hide that it is below
+        (0.809996, "80.9996 ± 0.0000", False),
+        (0.8001, "80 ± 0", False),
+    ],
+)
+def test_an_auc_is_reached_five_points_below_and_printed_with_the_digit_that_decides(
+    lake: Lake, auc: float, printed: str, reached: bool
+) -> None:
+    fill(lake, "toy", "ldg_learned_sparse-bilinear")
+    pretend(lake, "toy", papers(3))
+    set_auc(lake, pl.lit(auc))
+    row = query(
+        lake,
+        "select final_sparse, final_sparse_reached, final_sparse_bound from table_4 "
+        "where relation = 'Follow'",
+    )
+    assert row == [(printed, reached, 81)]
+
+
+@pytest.mark.parametrize(
+    ("mar", "hits", "printed"),
+    [
+        (70.8, 0.25, ("70.8 ± 0.0", "0.25 ± 0.00")),
+        (70.84, 0.2496, ("70.84 ± 0.00", "0.2496 ± 0.0000")),
+        (70.79, 0.2504, ("70.8 ± 0.0", "0.25 ± 0.00")),
+    ],
+)
+def test_a_cell_shows_on_which_side_of_its_bound_it_is(
+    lake: Lake, mar: float, hits: float, printed: tuple[str, str]
+) -> None:
+    fill(lake, "toy", "ldg_learned_sparse-bilinear")
+    pretend(lake, "toy", papers(3))
+    path = lake.results / "link_prediction.parquet"
+    pl.read_parquet(path).with_columns(mar=pl.lit(mar), hits_at_10=pl.lit(hits)).write_parquet(path)
+    build_warehouse(lake)
+    assert query(lake, "select mar_bilinear, hits_at_10_bilinear from table_3") == [printed]
+
+
+def test_an_interaction_beyond_the_papers_has_its_own_cells_and_line(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(variants, "INTERACTIONS", (*variants.INTERACTIONS, "branching"))
+    fill(lake, "toy", "dyrep-concat", "brand_new-branching")
+    build_warehouse(lake)
+    assert query(lake, "select variant from table_3") == [("dyrep",)]
+    beyond = query(lake, "select variant, interaction, printed from table_3_cells where metric = 'mar'")
+    assert [row[:2] for row in beyond] == [("dyrep", "concat"), ("brand_new", "branching")]
+    shown = terminal_text(lake)
+    assert "brand_new, branching" in shown
+    assert beyond[1][2] in shown
+
+
 @pytest.mark.parametrize(("mar", "hits", "reached"), [(70.8, 0.25, True), (70.9, 0.24, False)])
 def test_reached_is_within_one_published_std_or_better(
     lake: Lake, mar: float, hits: float, reached: bool
@@ -472,13 +512,17 @@ def test_social_evolution_is_recognized_as_the_papers(real_data: Path, lake: Lak
     assert differing == [("# nodes", 84, 83)]
 
 
+def terminal_text(lake: Lake) -> str:
+    console = Console(record=True, width=160, file=io.StringIO())
+    print_tables(lake, console)
+    return console.export_text()
+
+
 def test_the_terminal_shows_the_papers_tables_and_the_baselines(lake: Lake) -> None:
     fill(lake, "toy", "ldg_learned_sparse-bilinear", "dyrep-concat")
     pretend(lake, "toy", papers(3))
     build_warehouse(lake)
-    console = Console(record=True, width=160, file=io.StringIO())
-    print_tables(lake, console)
-    shown = console.export_text()
+    shown = terminal_text(lake)
     for text in ("Table 2", "Table 3", "Table 4", "67.3 ± 3.5", "online recency", "10,604"):
         assert text in shown
 

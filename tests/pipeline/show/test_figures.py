@@ -1,6 +1,8 @@
+import re
 import struct
 import zlib
 from itertools import pairwise
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -9,19 +11,16 @@ import pytest
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, write_json, write_parquet
-from pipeline.results.trained import (
-    communities,
-    current_variants,
-    read_model_facts,
-    showcase_variant,
-    variant_label,
-)
-from pipeline.show.figures import draw_figures
+from pipeline.results.trained import TrainedVariant, current_variants, read_facts, showcase
+from pipeline.show.communities import communities
+from pipeline.show.figures import draw_figures, style
 from pipeline.show.figures.adjacency import PIXELS, matrix_image, png, pooled
-from pipeline.show.figures.bars import LEARNED, NO_LEARN, scores
+from pipeline.show.figures.bars import LEARNED, baseline_bars, scores
 from pipeline.show.figures.curves import POINTS_A_CURVE, loss_points, mar_points
 from pipeline.show.figures.embeddings import tsne
 from pipeline.show.figures.subgraphs import busiest_circle, pairs_among
+from pipeline.show.labels import NO_LEARNING
+from pipeline.variants import split_key
 from tests.stored_results import BASELINES, VARIANTS, store_results
 
 HOSTILE = "</text><script>alert(1)</script>&\"'"
@@ -95,10 +94,9 @@ def test_a_variant_without_attention_lacks_its_figures_and_earlier_ones_are_remo
 def test_a_variant_trained_on_an_earlier_event_table_is_left_out(tmp_path):
     lake = Lake(tmp_path)
     table_name = store_results(lake, variants=["dyrep-concat", "dyrep-bilinear"], seeds=1).name
-    facts = read_model_facts(lake, table_name, "dyrep-concat")
-    write_json({**facts, "fingerprint": "earlier"}, lake.model(table_name, "dyrep-concat") / "model.json")
-    table = read_event_table(lake.dataset(table_name))
-    assert current_variants(lake, table, "curves") == ["dyrep-bilinear"]
+    folder = lake.model(table_name, "dyrep-concat")
+    write_json({**(read_facts(folder) or {}), "fingerprint": "earlier"}, folder / "model.json")
+    assert [one.key for one in current_variants(lake, table_name)] == ["dyrep-bilinear"]
 
 
 def test_curves_are_means_over_seeds_with_their_range_and_bounded_in_length():
@@ -125,7 +123,7 @@ def test_bars_hold_every_predictor_once_best_first(stored):
     rows = scores(stored, read_event_table(stored.dataset("toy")))
     assert rows["who"].n_unique() == rows.height == len(VARIANTS) + len(BASELINES)
     assert rows.filter(pl.col("what") == LEARNED).height == len(VARIANTS)
-    assert rows.filter(pl.col("what") == NO_LEARN)["who"][0] == "online recency"
+    assert rows.filter(pl.col("what") == NO_LEARNING)["who"][0] == "online recency"
     assert rows["mar"].is_sorted()
     assert "associates: Follow" in rows["who"]
 
@@ -182,20 +180,55 @@ def test_embeddings_of_very_few_nodes_are_still_placed():
     assert tsne(np.eye(5, 32, dtype=np.float32)).shape == (5, 2)
 
 
+RELATIONS = ("CloseFriend", "Acquaintance")
+
+
+def trained(key: str) -> TrainedVariant:
+    return TrainedVariant(Path(key), "toy", *split_key(key), {})
+
+
 @pytest.mark.parametrize(
     ("variant", "label"),
     [
         ("ldg_learned_sparse-bilinear", "LDG (learned, sparse), bilinear"),
         ("ldg_learned_sparse_freq-concat", "LDG (learned, sparse) + Freq, concat"),
-        ("dyrep_acquaintance-concat", "DyRep (acquaintance), concat"),
+        ("ldg_learned_sparse_one_pass-concat", "LDG (learned, sparse), one pass, concat"),
+        ("dyrep-concat", "DyRep (CloseFriend), concat"),
+        ("dyrep_acquaintance-concat", "DyRep (Acquaintance), concat"),
+        ("dyrep_random-concat", "DyRep (random associations), concat"),
+        ("dyrep_wide-concat", "DyRep, wider, concat"),
         ("gcn-bilinear", "GCN, bilinear"),
+        ("brand_new-bilinear", "brand_new, bilinear"),
     ],
 )
 def test_variants_are_named_as_the_paper_prints_them(variant, label):
-    assert variant_label(variant) == label
+    assert trained(variant).label(RELATIONS) == label
 
 
-def test_the_showcase_is_the_learned_sparse_bilinear_graph_when_there_is_one():
-    assert showcase_variant(["dyrep-concat", "ldg_learned_sparse-bilinear"]) == "ldg_learned_sparse-bilinear"
-    assert showcase_variant(["dyrep-concat", "ldg_learned_uniform-concat"]) == "ldg_learned_uniform-concat"
-    assert showcase_variant(["dyrep-concat"]) == "dyrep-concat"
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        (["dyrep-concat", "ldg_learned_sparse-bilinear"], "ldg_learned_sparse-bilinear"),
+        (["dyrep-concat", "ldg_learned_uniform-concat"], "ldg_learned_uniform-concat"),
+        (["dyrep-concat"], "dyrep-concat"),
+    ],
+)
+def test_the_showcase_is_the_learned_sparse_bilinear_graph_when_there_is_one(keys, shown):
+    assert showcase([trained(key) for key in keys], RELATIONS).key == shown
+
+
+def test_names_have_room_in_a_wider_typeface_than_ours(stored):
+    """Labels of an axis end at its line; the longest must fit between that line and the drawing's edge."""
+    figure = baseline_bars(stored, read_event_table(stored.dataset("toy")))
+    assert figure is not None
+    svg = style.drawn(figure)
+    line = float(re.findall(r"translate\(([\d.]+),", svg)[0])
+    longest = max(len(text) for text in re.findall(r'text-anchor="end"[^>]*>([^<]+)<', svg))
+    assert longest > 20
+    assert line >= style.LABEL_SIZE * style.WIDEST_LETTER * longest
+
+
+def test_every_interaction_has_a_colour_of_its_own():
+    colours = style.interaction_colours(["bilinear", "branching", "concat", "flat"])
+    assert len(set(colours)) == 4
+    assert colours[0] == style.INTERACTION_COLOURS["bilinear"]

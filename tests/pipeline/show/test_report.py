@@ -7,22 +7,24 @@ from html.parser import HTMLParser
 import numpy as np
 import polars as pl
 import pytest
+from jinja2 import UndefinedError
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, write_json
-from pipeline.results.trained import communication_graph, read_model_facts
+from pipeline.results.trained import TrainedVariant, current_variants, read_facts
 from pipeline.results.warehouse import build_warehouse
+from pipeline.show.communities import communication_graph
 from pipeline.show.figures import draw_figures
-from pipeline.show.report import embedded_json, write_report
+from pipeline.show.report import templates, write_report
 from pipeline.show.report.explorer import (
-    EDGES_A_VARIANT,
+    EDGES_PER_VARIANT,
     FEWEST_PARTNERS,
     moment_label,
     strongest_pairs,
     variant_data,
 )
 from pipeline.show.report.layout import layout
-from pipeline.show.report.tables import cell
+from pipeline.show.tables import Cell
 from tests.stored_results import store_results
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--data-->"
@@ -51,6 +53,10 @@ def stored(tmp_path_factory) -> Lake:
     draw_figures(lake, "toy")
     build_warehouse(lake)
     return lake
+
+
+def trained(lake: Lake, key: str) -> TrainedVariant:
+    return next(one for one in current_variants(lake, "toy") if one.key == key)
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +126,14 @@ def test_published_figures_stand_only_beside_the_papers_own_data(text):
 
 
 def test_a_published_value_stands_below_ours_with_a_mark_where_it_is_reached():
-    assert cell("66.1 ± 2.0", "67.3 ± 3.5", best=True, reached=True) == (
+    value = getattr(templates().get_template("table.html").module, "value")  # noqa: B009 - a macro, known to no type
+    assert value(Cell("66.1 ± 2.0", "67.3 ± 3.5", reached=True, best=True)) == (
         '<td><strong class="best">66.1 ± 2.0</strong><span class="published">paper 67.3 ± 3.5 ✓'
         '<span class="visually-hidden"> reached</span></span></td>'
     )
-    assert "✓" not in cell("99.0", "67.3 ± 3.5", reached=False)
-    assert "published" not in cell("99.0")
-    assert "&lt;b&gt;" in cell("<b>")
+    assert "✓" not in value(Cell("99.0", "67.3 ± 3.5", reached=False))
+    assert "published" not in value(Cell("99.0"))
+    assert "&lt;b&gt;" in value(Cell("<b>"))
 
 
 def test_a_report_without_a_warehouse_says_what_to_do(tmp_path):
@@ -152,8 +159,8 @@ def test_results_that_the_tables_leave_out_are_named_with_the_reason(tmp_path):
 def test_models_of_an_earlier_event_table_are_named_but_not_explored(tmp_path):
     lake = Lake(tmp_path)
     store_results(lake, variants=["dyrep-concat"], seeds=1)
-    facts = read_model_facts(lake, "toy", "dyrep-concat")
-    write_json({**facts, "fingerprint": "earlier"}, lake.model("toy", "dyrep-concat") / "model.json")
+    folder = lake.model("toy", "dyrep-concat")
+    write_json({**(read_facts(folder) or {}), "fingerprint": "earlier"}, folder / "model.json")
     build_warehouse(lake)
     text = write_report(lake).read_text(encoding="utf-8")
     assert "trained on an earlier event table" in text
@@ -162,13 +169,19 @@ def test_models_of_an_earlier_event_table_are_named_but_not_explored(tmp_path):
 
 def test_embedded_json_cannot_end_its_element_and_reads_back():
     value = {"name": "</script><!--", "other": "a & b \u2028"}
-    assert "<" not in embedded_json(value)
-    assert json.loads(embedded_json(value)) == value
+    text = templates().from_string("{{ value | tojson }}").render(value=value)
+    assert "<" not in text
+    assert json.loads(text) == value
+
+
+def test_what_a_template_does_not_get_is_an_error_not_a_gap():
+    with pytest.raises(UndefinedError, match="absent"):
+        templates().from_string("{{ absent }}").render()
 
 
 def test_packed_edges_and_predictions_unpack_to_what_was_stored(stored):
     table = read_event_table(stored.dataset("toy"))
-    data = variant_data(stored, table, "ldg_learned_sparse-bilinear")
+    data = variant_data(trained(stored, "ldg_learned_sparse-bilinear"), table)
     raw = zlib.decompress(base64.b64decode(data["packed"]))
     edges, many, nodes = sum(data["counts"]), data["predictions"], table.nodes.height
     assert len(raw) == 5 * edges + 3 * many + nodes
@@ -201,7 +214,7 @@ def test_every_node_with_attention_keeps_its_strongest_partner_however_many_snap
         }
     ).filter(pl.col("u") != pl.col("v"))
     kept = strongest_pairs(attention, nodes)
-    assert kept.height <= max(EDGES_A_VARIANT, FEWEST_PARTNERS * nodes * snapshots)
+    assert kept.height <= max(EDGES_PER_VARIANT, FEWEST_PARTNERS * nodes * snapshots)
     one = kept.filter(pl.col("snapshot") == 7)
     assert set(one["u"]) | set(one["v"]) >= set(attention.filter(pl.col("snapshot") == 7)["u"])
 

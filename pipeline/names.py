@@ -1,0 +1,55 @@
+"""Names that more than one room uses: kinds of events, splits, snapshots, and the metrics of a ranking."""
+
+from dataclasses import dataclass
+
+KINDS = ("association", "communication")
+SPLITS = ("train", "validation", "test")
+SNAPSHOTS = ("initial", "final")
+SEEN, NEVER_SEEN = PAIRS = ("seen before", "never seen")
+PLANTED = "planted"  # the relation of a graph that is known from outside, never an input to training
+# What counts a pair's training events instead of learning a graph: all of them, and communications alone.
+FREQUENCY, COMMUNICATION_FREQUENCY = FREQUENCIES = ("frequency", "communication_frequency")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How well partners were ranked: its column, its name in print, and how many decimals are printed."""
+
+    name: str
+    title: str
+    description: str
+    lower_is_better: bool = False
+    decimals: int = 2
+
+    @property
+    def heading(self) -> str:
+        """The title with an arrow towards better values."""
+        return f"{self.title} {'↓' if self.lower_is_better else '↑'}"
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether `one` is better than `other`."""
+        return one < other if self.lower_is_better else one > other
+
+
+def hits_at(k: int) -> Metric:
+    """The share of true partners among the first `k`."""
+    return Metric(
+        f"hits_at_{k}",
+        f"HITS@{k}",
+        f"share of events whose true partner is among the first {k}; higher is better",
+    )
+
+
+MAR = Metric(
+    "mar",
+    "MAR",
+    "mean rank of the true partner, from 0; lower is better",
+    lower_is_better=True,
+    decimals=1,
+)
+MRR = Metric("mrr", "MRR", "mean of 1 / (rank + 1); higher is better")
+HITS_AT = {k: hits_at(k) for k in (1, 3, 10)}
+# In the order of the columns.
+METRICS = (MAR, HITS_AT[10], MRR, HITS_AT[1], HITS_AT[3])
+# Those of the paper's Table 3.
+PAPER_METRICS = (MAR, HITS_AT[10])

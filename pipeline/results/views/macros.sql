@@ -1,0 +1,30 @@
+-- How a cell is printed. A cell that stands beside a published one has a bound, the worst value that still
+-- reaches it; where rounding would hide on which side of the bound the cell is, more digits are printed.
+
+create macro at_bound_or_better(value, bound, lower_is_better) as
+    case when lower_is_better then value <= bound else value >= bound end;
+
+create macro rounding_hides(value, bound, lower_is_better, decimals) as
+    coalesce(
+        at_bound_or_better(format('{:.{}f}', value, decimals)::double, bound, lower_is_better)
+        != at_bound_or_better(value, bound, lower_is_better),
+        false
+    );
+
+create macro deciding_decimals(value, bound, lower_is_better, decimals) as
+    coalesce(
+        list_filter(
+            range(decimals, decimals + 6), lambda d: not rounding_hides(value, bound, lower_is_better, d)
+        )[1],
+        decimals + 6
+    );
+
+-- `mean ± std` as text; without the second half when there is one seed only.
+create macro mean_and_std(mean, std, decimals) as
+    case when mean is null then null
+         when std is null then format('{:.{}f}', mean, decimals)
+         else format('{:.{}f} ± {:.{}f}', mean, decimals, std, decimals)
+    end;
+
+create macro printed_cell(mean, std, bound, lower_is_better, decimals) as
+    mean_and_std(mean, std, deciding_decimals(mean, bound, lower_is_better, decimals));

@@ -1,0 +1,13 @@
+-- The paper's data are recognized by their four event counts, whatever the dataset is called: the sample
+-- world has a `github` too, and no published figure belongs beside it.
+create view published_datasets as
+with counts as (
+    select dataset, statistic, value
+    from (unpivot dataset_stats on
+          train_communications, train_associations, test_communications, test_associations
+          into name statistic value value)
+)
+select counts.dataset, published.paper
+from counts join published_table_2 published using (statistic)
+group by all
+having bool_and(counts.value = published.value);

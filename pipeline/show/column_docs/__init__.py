@@ -1,0 +1,40 @@
+"""The tables of columns in the documentation, written from the schemas.
+
+A table stands between the lines `<!-- columns: NAME -->` and `<!-- end of columns -->`.
+"""
+
+import re
+from collections.abc import Mapping
+
+from pipeline.schemas import EVENT_TABLE, TRAINED, WAREHOUSE, Table
+
+DOCUMENTS: dict[str, Mapping[str, Table]] = {
+    "docs/results-tables.md": WAREHOUSE,
+    "docs/architecture.md": {**EVENT_TABLE, **TRAINED},
+}
+PLACE = re.compile(r"(<!-- columns: (\w+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
+
+
+def with_columns(text: str, tables: Mapping[str, Table]) -> str:
+    """`text` with the table of columns at each place that names one of `tables`."""
+
+    def filled(place: re.Match[str]) -> str:
+        begin, name, end = place.groups()
+        if name not in tables:
+            raise ValueError(f"columns: {name} names no table; there are {', '.join(tables)}")
+        return f"{begin}{column_table(tables[name])}{end}"
+
+    return PLACE.sub(filled, text)
+
+
+def documented(text: str) -> list[str]:
+    """The tables whose columns a text explains."""
+    return [name for _, name, _ in PLACE.findall(text)]
+
+
+def column_table(table: Table) -> str:
+    """What a table holds, and its columns with type and meaning, as Markdown."""
+    rows = "".join(
+        f"| `{column.name}` | {column.sql_type} | {column.description} |\n" for column in table.columns
+    )
+    return f"\n{table.description}\n\n| column | type | meaning |\n|---|---|---|\n{rows}\n"

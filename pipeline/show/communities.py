@@ -1,0 +1,26 @@
+"""Who communicates with whom before the test period, as a graph and as communities."""
+
+import networkx as nx
+import numpy as np
+
+from pipeline.event_table import EventTable
+from pipeline.results.pairs import pair_list, training_events
+
+
+def communication_graph(table: EventTable) -> nx.Graph:
+    """Who communicates with whom before the test period; weights grow with the logarithm of the count."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(table.nodes.height))
+    pairs = pair_list(training_events(table, "communication"))
+    graph.add_weighted_edges_from((u, v, float(np.log1p(many))) for u, v, many in pairs.iter_rows())
+    return graph
+
+
+def communities(graph: nx.Graph) -> np.ndarray:
+    """The Louvain community of each node, the largest community numbered 0; the same for the same graph."""
+    parts = nx.community.louvain_communities(graph, seed=0)
+    parts.sort(key=lambda members: (-len(members), min(members)))
+    community = np.zeros(graph.number_of_nodes(), dtype=np.int64)
+    for number, members in enumerate(parts):
+        community[list(members)] = number
+    return community

@@ -1,0 +1,89 @@
+"""Which cells of Tables 3 and 4 reach the published ones, and how far those are that do not."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from pipeline.names import PAPER_METRICS, Metric
+from pipeline.schemas import CELLS_4
+from pipeline.show.results_page.measured import Measured
+from pipeline.show.tables import Row
+from pipeline.variants import PAPER_INTERACTIONS
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A cell that is worse than its bound: which, ours, published, and by how much in the cell's unit."""
+
+    where: str
+    ours: str
+    published: str
+    distance: str
+
+
+def misses(datasets: list[Measured]) -> list[Miss]:
+    """Every cell of Tables 3 and 4 that is worse than its bound."""
+    return [miss for data in datasets for miss in (*prediction_misses(data), *agreement_misses(data))]
+
+
+def prediction_misses(data: Measured) -> list[Miss]:
+    """Cells of Table 3 that are worse than their bound."""
+    return [
+        Miss(
+            f"{data.title}, {row['model']}, {how}, {metric.title}",
+            row[name],
+            row[f"{name}_published"],
+            distance(row, name, metric),
+        )
+        for row in data.printed_rows()
+        for metric, how in product(PAPER_METRICS, PAPER_INTERACTIONS)
+        if row[f"{(name := f'{metric.name}_{how}')}_reached"] is False
+    ]
+
+
+def distance(row: Row, name: str, metric: Metric) -> str:
+    """How far beyond its bound a cell of Table 3 is."""
+    ours, std = row[f"{name}_mean"], row[f"{name}_published_std"]
+    beyond = abs(ours - row[f"{name}_bound"])
+    stds = abs(ours - row[f"{name}_published_mean"]) / std
+    return f"{beyond:.{metric.decimals}f} beyond the bound; {stds:.1f} published std from the published mean"
+
+
+def agreement_misses(data: Measured) -> list[Miss]:
+    """Cells of Table 4 that are worse than their bound."""
+    return [
+        Miss(
+            f"{data.title}, {row['relation']}, {row['interaction']}, AUC, {snapshot} {prior}",
+            row[cell],
+            str(row[f"{cell}_published"]),
+            f"{row[f'{cell}_bound'] - row[f'{cell}_mean']:.1f} points beyond the bound",
+        )
+        for row in data.table_4
+        for snapshot, prior, cell in CELLS_4
+        if row[f"{cell}_reached"] is False
+    ]
+
+
+def reached_counts(datasets: list[Measured]) -> dict[str, tuple[int, int]]:
+    """How many cells reach the published ones, of how many there are, by what they measure."""
+    counts = {
+        metric.title: reached(
+            row[f"{metric.name}_{how}_reached"]
+            for data in datasets
+            for row in data.printed_rows()
+            for how in PAPER_INTERACTIONS
+        )
+        for metric in PAPER_METRICS
+    }
+    rows = [row for data in datasets for row in data.table_4]
+    for how in dict.fromkeys(row["interaction"] for row in rows):
+        counts[f"AUC ({how})"] = reached(
+            row[f"{cell}_reached"] for row in rows if row["interaction"] == how for *_, cell in CELLS_4
+        )
+    return counts
+
+
+def reached(flags: Iterable[bool | None]) -> tuple[int, int]:
+    """How many are true, of those that have a bound."""
+    bounded = [flag for flag in flags if flag is not None]
+    return sum(bounded), len(bounded)

@@ -1,0 +1,290 @@
+"""The paper's Tables 2, 3 and 4 as rows, labels and cells, which terminal, report and page lay out."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from pipeline.names import FREQUENCIES, MAR, PAPER_METRICS, SNAPSHOTS
+from pipeline.show.labels import NONE, baseline_label, number
+from pipeline.text import printable
+from pipeline.variants import PAPER_INTERACTIONS, PRIORS
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value as text, the published one, whether ours reaches it, and whether it is the best of its kind."""
+
+    ours: str | None
+    published: str | None = None
+    reached: bool | None = None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: what stands before its values; per group of columns one cell each, or one for the group."""
+
+    stub: tuple[str, ...]
+    groups: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows below one another, with a title where they need one."""
+
+    title: str | None
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns under one heading; a single column may have no heading of its own."""
+
+    heading: str
+    columns: tuple[str, ...] = ("",)
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A table to lay out; `key` is its name in addresses."""
+
+    key: str
+    title: str
+    stub: tuple[str, ...]
+    groups: tuple[Group, ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[Line]:
+        """The rows of all sections."""
+        return [line for section in self.sections for line in section.lines]
+
+    @property
+    def width(self) -> int:
+        """The number of columns, those before the values included."""
+        return len(self.stub) + sum(len(group.columns) for group in self.groups)
+
+    @property
+    def has_published(self) -> bool:
+        """Whether a published figure stands beside any of ours."""
+        return any(cell.published for line in self.lines for group in line.groups for cell in group)
+
+
+def rows_of(warehouse: duckdb.DuckDBPyConnection, query: str, *values: str) -> list[Row]:
+    """The rows of a query, each by column name, with texts that no terminal obeys."""
+    result = warehouse.execute(query, list(values))
+    columns = [column[0] for column in result.description or ()]
+    return [
+        {
+            column: printable(value) if isinstance(value, str) else value
+            for column, value in zip(columns, row, strict=True)
+        }
+        for row in result.fetchall()
+    ]
+
+
+def printed_tables(warehouse: duckdb.DuckDBPyConnection) -> list[PrintedTable]:
+    """Every table of a warehouse that has rows: Table 2, then Table 3 and Table 4 of each dataset."""
+    datasets = rows_of(warehouse, "select dataset, title from dataset_stats order by dataset")
+    named = [(row["dataset"], row["title"]) for row in datasets]
+    tables = [
+        table_2(rows_of(warehouse, "from table_2"), dict(named)),
+        *(table_3(warehouse, dataset, title) for dataset, title in named),
+        *(table_4(warehouse, dataset, title) for dataset, title in named),
+    ]
+    return [table for table in tables if table.lines]
+
+
+def table_2(rows: Iterable[Row], titles: dict[str, str]) -> PrintedTable:
+    """Statistics down, datasets across; `rows` are those of the view."""
+    by_statistic: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        by_statistic.setdefault(row["statistic"].removeprefix("# "), {})[row["dataset"]] = row
+    lines = tuple(
+        Line((statistic,), tuple((statistic_cell(of_dataset[dataset]),) for dataset in titles))
+        for statistic, of_dataset in by_statistic.items()
+    )
+    groups = tuple(Group(title) for title in titles.values())
+    return PrintedTable("table-2", "Table 2. Datasets", ("Statistic",), groups, (Section(None, lines),))
+
+
+def statistic_cell(row: Row) -> Cell:
+    """A count and the published one."""
+    published = None if row["published"] is None else f"{row['published']:,}"
+    return Cell(f"{row['value']:,}", published, row["agrees"])
+
+
+def table_3(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> PrintedTable:
+    """Models down, then what learns nothing; metrics across, the best of each marked in both parts."""
+    sections = (
+        Section(None, model_lines(warehouse, dataset)),
+        Section("No learning at all", baseline_lines(warehouse, dataset)),
+    )
+    return PrintedTable(
+        f"table-3-{element_id(dataset)}",
+        f"Table 3. Link prediction on {title}: mean ± std over seeds",
+        ("Model", "Attention"),
+        tuple(Group(metric.heading, PAPER_INTERACTIONS) for metric in PAPER_METRICS),
+        tuple(section for section in sections if section.lines),
+        tuple(filter(None, [verdict(warehouse, dataset)])),
+    )
+
+
+def model_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Line, ...]:
+    """A line per variant, the paper's interactions side by side; any other interaction has its own line."""
+    wide = rows_of(warehouse, "from table_3 where dataset = ?", dataset)
+    cells = rows_of(warehouse, "from table_3_cells where dataset = ?", dataset)
+    best = {
+        metric.name: best_of(
+            metric.lower_is_better, (row["mean"] for row in cells if row["metric"] == metric.name)
+        )
+        for metric in PAPER_METRICS
+    }
+    lines: dict[tuple[str, str | None], Line] = {}
+    for row in wide:
+        groups = tuple(
+            tuple(
+                Cell(
+                    row[f"{metric.name}_{how}"],
+                    row[f"{metric.name}_{how}_published"],
+                    row[f"{metric.name}_{how}_reached"],
+                    is_best(row[f"{metric.name}_{how}_mean"], best[metric.name]),
+                )
+                for how in PAPER_INTERACTIONS
+            )
+            for metric in PAPER_METRICS
+        )
+        lines[row["variant"], None] = Line((row["model"], learned(row)), groups)
+    others: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in cells:
+        if row["interaction"] not in PAPER_INTERACTIONS:
+            others.setdefault((row["variant"], row["interaction"]), {})[row["metric"]] = row
+    for key, of_metric in others.items():
+        first = of_metric[MAR.name]
+        groups = tuple(
+            (
+                Cell(
+                    of_metric[metric.name]["printed"],
+                    best=is_best(of_metric[metric.name]["mean"], best[metric.name]),
+                ),
+            )
+            for metric in PAPER_METRICS
+        )
+        lines[key] = Line((f"{first['model']}, {first['interaction']}", learned(first)), groups)
+    return tuple(lines.values())
+
+
+def learned(row: Row) -> str:
+    """Whether a model learns its attention."""
+    return "learned" if row["learned_attention"] else NONE
+
+
+def baseline_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Line, ...]:
+    """A line per predictor that learns nothing, the best first; a value holds for both interactions."""
+    rows = baselines_of(warehouse, dataset)
+    best = {
+        metric.name: best_of(metric.lower_is_better, (row[metric.name] for row in rows))
+        for metric in PAPER_METRICS
+    }
+    return tuple(
+        Line(
+            (baseline_label(row["baseline"], row["relation"]), NONE),
+            tuple(
+                (Cell(number(row[m.name], m.decimals), best=is_best(row[m.name], best[m.name])),)
+                for m in PAPER_METRICS
+            ),
+        )
+        for row in rows
+    )
+
+
+def baselines_of(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> list[Row]:
+    """The predictors that learn nothing, the best first."""
+    return rows_of(warehouse, "from baselines where dataset = ? order by mar, baseline, relation", dataset)
+
+
+def verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
+    """In a sentence whether learning beat counting; nothing where one of them is not measured."""
+    query = "select min(mean) as best from table_3_cells where dataset = ? and metric = ?"
+    model = rows_of(warehouse, query, dataset, MAR.name)[0]["best"]
+    counted = baselines_of(warehouse, dataset)
+    if model is None or not counted:
+        return ""
+    label, mar = baseline_label(counted[0]["baseline"], counted[0]["relation"]), counted[0][MAR.name]
+    if model < mar:
+        return (
+            f"The best learned model (MAR {model:.1f}) beats the best predictor that learns nothing, {label} "
+            f"(MAR {mar:.1f})."
+        )
+    return (
+        f"No learned model beats the best predictor that learns nothing: {label} has MAR {mar:.1f}, the best "
+        f"learned model {model:.1f}."
+    )
+
+
+def table_4(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> PrintedTable:
+    """Known graphs down, a section per interaction; AUC with the initial and the final graph across."""
+    rows = rows_of(warehouse, "from table_4 where dataset = ?", dataset)
+    sections = []
+    for interaction in dict.fromkeys(row["interaction"] for row in rows):
+        peers = [row for row in rows if row["interaction"] == interaction]
+        sections.append(Section(interaction, tuple(agreement_line(row, peers) for row in peers)))
+    return PrintedTable(
+        f"table-4-{element_id(dataset)}",
+        f"Table 4. AUC (%) of the learned graph with known graphs, {title}; 50 is chance",
+        ("Known graph",),
+        tuple(Group(snapshot, (*PRIORS, *COUNTS)) for snapshot in SNAPSHOTS),
+        tuple(sections),
+        (COUNTS_NOTE,) if sections else (),
+    )
+
+
+COUNTS = ("counts", "comm. counts")
+COUNTS_NOTE = (
+    "No learning: counts, comm. counts are the AUC of a pair's number of training events, and of its "
+    "communications alone."
+)
+
+
+def agreement_line(row: Row, peers: Sequence[Row]) -> Line:
+    """A known graph, initial and final: both priors, then both counts; the best relation is marked."""
+    groups = []
+    for snapshot in SNAPSHOTS:
+        cells = []
+        for prior in PRIORS:
+            name = f"{snapshot}_{prior}"
+            best = best_of(False, (peer[f"{name}_mean"] for peer in peers))
+            published = row[f"{name}_published"]
+            cells.append(
+                Cell(
+                    row[name],
+                    None if published is None else str(published),
+                    row[f"{name}_reached"],
+                    len(peers) > 1 and is_best(row[f"{name}_mean"], best),
+                )
+            )
+        counts = (row[f"{snapshot}_{frequency}"] for frequency in FREQUENCIES)
+        groups.append((*cells, *(Cell(None if value is None else f"{value:.0f}") for value in counts)))
+    return Line((row["relation"],), tuple(groups))
+
+
+def best_of(lower_is_better: bool, values: Iterable[float | None]) -> float | None:
+    """The best value there is."""
+    present = [value for value in values if value is not None]
+    choose: Callable[..., float] = min if lower_is_better else max
+    return choose(present) if present else None
+
+
+def is_best(value: float | None, best: float | None) -> bool:
+    """Whether a value is the best one."""
+    return value is not None and value == best
+
+
+def element_id(dataset: str) -> str:
+    """A dataset's name as part of an element's id, whatever characters it has."""
+    return dataset.encode().hex()

@@ -1,0 +1,65 @@
+"""A training is finished once model.json is there, and only counts for the event table it learned from."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.lake import Lake
+from pipeline.results.trained import current_variants, finished, read_facts, trained_variants, with_records
+from tests.ranked_lake import store_table, store_variant
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    lake = Lake(tmp_path)
+    table = store_table(lake)
+    for variant in ("dyrep-concat", "ldg_learned_sparse-bilinear"):
+        store_variant(lake, table, variant)
+    return lake
+
+
+def keys(lake: Lake) -> list[str]:
+    return [one.key for one in trained_variants(lake, "toy")]
+
+
+def test_a_folder_without_model_json_is_unfinished(lake: Lake) -> None:
+    folder = lake.model("toy", "dyrep-concat")
+    (folder / "model.json").unlink()
+    assert read_facts(folder) is None
+    assert finished(folder, {}) is None
+    assert keys(lake) == ["ldg_learned_sparse-bilinear"]
+
+
+def test_a_training_is_the_same_when_all_that_is_expected_agrees(lake: Lake) -> None:
+    folder = lake.model("toy", "dyrep-concat")
+    facts = read_facts(folder)
+    assert facts is not None
+    assert finished(folder, {"fingerprint": facts["fingerprint"]}) == facts
+    assert finished(folder, {"fingerprint": facts["fingerprint"], "settings": {}}) is None
+
+
+def test_a_training_of_an_earlier_event_table_is_finished_but_not_current(lake: Lake) -> None:
+    store_table(lake, seed=1)
+    assert keys(lake) == ["dyrep-concat", "ldg_learned_sparse-bilinear"]
+    assert current_variants(lake, "toy") == []
+
+
+def test_a_training_without_such_records_is_left_out(lake: Lake) -> None:
+    (lake.model("toy", "dyrep-concat") / "attention.parquet").unlink()
+    with_attention = with_records(current_variants(lake, "toy"), "attention")
+    assert [one.key for one in with_attention] == ["ldg_learned_sparse-bilinear"]
+
+
+def test_a_folder_with_a_strange_name_is_told(lake: Lake) -> None:
+    shutil.copytree(lake.model("toy", "dyrep-concat"), lake.model("toy", "copy of dyrep"))
+    with pytest.raises(ValueError, match="copy of dyrep"):
+        trained_variants(lake, "toy")
+
+
+def test_asking_whether_a_training_is_finished_loads_neither_torch_nor_duckdb() -> None:
+    heavy = {"torch", "duckdb", "networkx"}
+    script = f"import sys, pipeline.results.trained; sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
