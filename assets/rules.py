@@ -16,7 +16,7 @@ from pipeline.variants import Variant, variants_for
 
 def fetch_settings(settings: Settings) -> FetchSettings:
     """Where and how hour files are fetched."""
-    return FetchSettings(base=settings.gharchive_url)
+    return FetchSettings(base=settings.gharchive_url, largest=settings.largest_hour)
 
 
 def event_rules(settings: Settings) -> EventRules:

@@ -12,7 +12,7 @@ from assets.rules import event_rules, fetch_settings, subnetwork_rule
 from assets.schedules import REFRESHED
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.fetch import fetch_day
+from pipeline.sources.gharchive.fetch import fetch_days
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
 
@@ -28,10 +28,11 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     """The 24 hour files of an archive day, fetched, verified and kept with what is known of each.
 
     Hours already here and unchanged are not fetched again; failed hours are tried anew each time.
+    An archive that cannot be reached is an error, unless nothing is left to be fetched.
     """
     fetching = fetch_settings(settings)
-    for key in context.partition_keys:
-        hours = fetch_day(date.fromisoformat(key), settings.lake, fetching, log=context.log.info)
+    days = map(date.fromisoformat, context.partition_keys)
+    for day, hours in fetch_days(days, settings.lake, fetching, log=context.log.info):
         statuses = [hour.status for hour in hours]
         files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
         context.add_asset_metadata(
@@ -41,7 +42,7 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
                 bytes=sum(hour.bytes or 0 for hour in hours),
                 complete="failed" not in statuses,
             ),
-            partition_key=key,
+            partition_key=day.isoformat(),
         )
     return MaterializeResult()
 
