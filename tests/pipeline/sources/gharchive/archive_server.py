@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import random
 import socket
 import struct
 import threading
@@ -32,7 +31,6 @@ class Archive:
     asked: list[tuple[str, dict[str, str], int]] = field(default_factory=list)
     sent_bytes: int = 0
     url: str = ""
-    seed: int = 0
 
     def requests_for(self, name):
         return [(headers, code) for asked, headers, code in self.asked if asked == name]
@@ -80,9 +78,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def give(self, body, fault):
         """Answer with the file, or something that passes for it."""
+        turn = len(self.archive.asked)
         if fault in DAMAGES:
-            body = DAMAGES[fault](body, random.Random(f"{self.archive.seed} {len(self.archive.asked)}"))
+            body = DAMAGES[fault](body, turn)
         etag = self.archive.tag(body, fault)
+        if fault in ON_THE_WAY:
+            body = ON_THE_WAY[fault](body, turn)
         if etag and self.headers.get("If-None-Match") == etag:
             self.answer(304, {"ETag": etag})
             return
@@ -148,22 +149,29 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(pause)
 
 
-def flipped(body, rng):
-    """The file with one bit changed; the header is left alone, parts of which mean nothing."""
+def flipped(body, turn):
+    """The file with a byte changed, another each turn; the header is left alone, parts of it mean nothing."""
     changed = bytearray(body)
-    changed[rng.randrange(10, len(body))] ^= 1 << rng.randrange(8)
+    changed[10 + turn % (len(body) - 10)] ^= 8
     return bytes(changed)
+
+
+def cut(body, turn):
+    """The file without its end, more or less of it each turn."""
+    return body[: len(body) - 1 - turn % (len(body) - 3)]
 
 
 # Bodies that a server gives as if they were the file, with a length and a tag to match.
 DAMAGES = {
     "flip": flipped,
-    "cut": lambda body, rng: body[: rng.randrange(2, len(body))],
-    "empty": lambda body, rng: b"",
-    "page as file": lambda body, rng: PAGE,
-    "empty gzip": lambda body, rng: gzip.compress(b""),
-    "page in gzip": lambda body, rng: gzip.compress(PAGE),
+    "cut": cut,
+    "empty": lambda body, turn: b"",
+    "page as file": lambda body, turn: PAGE,
+    "empty gzip": lambda body, turn: gzip.compress(b""),
+    "page in gzip": lambda body, turn: gzip.compress(PAGE),
 }
+# What the net between does to a body, with a length to match and the tag of the file as it is.
+ON_THE_WAY = {"flipped on the way": flipped, "cut on the way": cut}
 LENGTHS = {"huge length": str(10**15), "odd length": "\xb2\xb3", "negative length": "-5"}
 # Answers that have nothing to do with what was asked for.
 WITHOUT_THE_FILE = {

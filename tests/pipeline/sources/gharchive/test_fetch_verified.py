@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import json
 import multiprocessing
-import random
 import threading
 from dataclasses import replace
 from datetime import date, datetime
@@ -112,8 +111,8 @@ def test_a_folder_replaces_a_held_hour_by_nothing_less(lake, tmp_path, fault, ar
     (source / NAME).write_bytes(BODY)
     settings = FetchSettings(base=str(source))
     fetch_day(DAY, lake, settings, now=NOW)
-    damage = DAMAGES.get(fault, lambda body, rng: PAGE)
-    (source / NAME).write_bytes(damage(BODY, random.Random(1)))
+    damage = DAMAGES.get(fault, lambda body, turn: PAGE)
+    (source / NAME).write_bytes(damage(BODY, 1000))
     assert fetch_day(DAY, lake, settings, now=NOW)[0].status == "ok"
     assert raw(lake) == BODY
     assert read_day(DAY, lake, EventRules()).kept == 400
