@@ -29,7 +29,7 @@ def check_url(url: str, name: str) -> None:
 
 def shown(text: str) -> str:
     """An address without user, password, query and fragment; what is not an address stays as it is."""
-    if not is_url(text):
+    if "://" not in text:
         return text
     parts = urlsplit(text)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -89,7 +89,7 @@ def fetch_social_evolution(
     path = Path(source).expanduser()
     if not path.exists():
         raise FileNotFoundError(
-            f"Social Evolution source {source!r} does not exist; it takes a zip, a folder or a URL. "
+            f"Social Evolution source {shown(source)!r} does not exist; it takes a zip, a folder or a URL. "
             f"The data can be had at {BY_HAND}"
         )
     return keep(path, source, folder)
