@@ -81,14 +81,14 @@ class Part:
         """Let the bytes take their place at `target`, on the disk before they are seen there."""
         with replacing(self.target) as temporary:
             self.path.replace(temporary)
+        self.file.close()  # nothing can be done any more to what has its place
         self.note.unlink(missing_ok=True)
 
     def leave(self) -> None:
         """Remove what cannot be resumed."""
         if self.origin() is None:
             self.note.unlink(missing_ok=True)
-            if _is_at(self.file, self.path):
-                self.path.unlink()
+            self.path.unlink(missing_ok=True)
 
 
 def part_path(target: Path) -> Path:
@@ -100,31 +100,37 @@ def part_path(target: Path) -> Path:
 def locked_part(target: Path, patience: float) -> Generator[Part]:
     """The part of `target`, which nobody else works on meanwhile, be it a thread or a process.
 
-    Whoever comes second waits up to `patience` seconds. The lock is on the part itself and ends with the
-    process that holds it, so that what a killed one leaves behind is resumed or removed by the next.
+    Whoever comes second waits up to `patience` seconds. The lock ends with the process that holds it, so that
+    what a killed one leaves behind is resumed or removed by the next.
     """
-    path = part_path(target)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(target, patience), part_path(target).open("a+b", buffering=0) as file:
+        part = Part(target, file)
+        try:
+            yield part
+        finally:
+            part.leave()
+
+
+@contextmanager
+def _lock(target: Path, patience: float) -> Generator[None]:
+    path = target.with_name(f".{target.name}.lock")
     deadline = time.monotonic() + patience
     while True:
-        file = path.open("a+b", buffering=0)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"another process is at work on {target.name}") from None
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-            continue
-        if _is_at(file, path):
-            break
-        file.close()  # whoever had the lock has placed or removed this part meanwhile
-    part = Part(target, file)
-    try:
-        yield part
-    finally:
-        part.leave()
-        file.close()
+        with path.open("ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"another process is at work on {target.name}") from None
+            else:
+                if _is_at(file, path):  # else whoever had it has removed it meanwhile
+                    try:
+                        yield
+                    finally:
+                        path.unlink()  # before it is let go of
+                    return
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def _is_at(file: BinaryIO, path: Path) -> bool:

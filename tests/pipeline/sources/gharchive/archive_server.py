@@ -24,7 +24,7 @@ class Archive:
 
     files: dict[str, bytes] = field(default_factory=dict)
     faults: dict[str, list] = field(default_factory=lambda: defaultdict(list))
-    always: dict[str, object] = field(default_factory=dict)
+    always: dict[str, int | str] = field(default_factory=dict)
     tags: str = "md5"
     more_headers: dict[str, str] = field(default_factory=dict)
     retry_after: str | None = None
@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         fault = archive.faults[name].pop(0) if archive.faults[name] else archive.always.get(name)
         if isinstance(fault, int):
             self.answer(fault, {"Retry-After": archive.retry_after}, b"<Error/>")
-        elif fault in WITHOUT_THE_FILE:
+        elif fault is not None and fault in WITHOUT_THE_FILE:
             WITHOUT_THE_FILE[fault](self)
         elif name not in archive.files:
             self.answer(404, body=b"<Error><Code>NoSuchKey</Code></Error>")

@@ -58,20 +58,25 @@ def fetch(base: str, home: Path, patient: bool) -> list[str]:
 def fetch_at_once(base: str, home: Path, processes: bool, patient: bool = False) -> None:
     """Two fetchers, both of which must come to their end."""
     ended = []
+    arguments = (base, home, patient)
     if processes:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__])
-        workers = [context.Process(target=fetch, args=(base, home, patient)) for _ in range(2)]
+        children = [context.Process(target=fetch, args=arguments) for _ in range(2)]
+        for child in children:
+            child.start()
+        for child in children:
+            child.join(50)
+        ended = [child for child in children if child.exitcode == 0]
     else:
-        workers = [
-            threading.Thread(target=lambda: ended.append(fetch(base, home, patient)), daemon=True)
-            for _ in range(2)
+        threads = [
+            threading.Thread(target=lambda: ended.append(fetch(*arguments)), daemon=True) for _ in range(2)
         ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(50)
-    assert [worker.exitcode for worker in workers] == [0, 0] if processes else len(ended) == 2
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(50)
+    assert len(ended) == 2
 
 
 def packed(rng: random.Random) -> bytes:

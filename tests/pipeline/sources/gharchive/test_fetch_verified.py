@@ -314,7 +314,7 @@ def test_a_fetch_killed_before_its_note_leaves_no_wrong_md5(archive, lake):
 
 def fetch_again_and_again(base, home, times):
     lake = Lake(home)
-    settings = FetchSettings(base=base, backoff=0.005, read_timeout=2.0, connections=2)
+    settings = FetchSettings(base=base, backoff=0.005, read_timeout=30.0, connections=2)
     for _ in range(times):
         files = fetch_day(DAY, lake, settings, now=NOW)
         assert files[0].status == "ok", files[0]
