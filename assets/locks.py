@@ -18,12 +18,17 @@ from pipeline.locks import hold
 LONGEST_WAIT = 3600.0  # seconds, for a day or a table: either is made within minutes
 
 
+def day_locked(context: AssetExecutionContext, lake: Lake, day: date) -> AbstractContextManager[object]:
+    """Hold the lock of a day of the archive."""
+    return _waited_for(context, lake, "days", day.isoformat())
+
+
 @contextmanager
 def days_locked(context: AssetExecutionContext, lake: Lake, days: Iterable[date]) -> Generator[None]:
     """Hold the locks of `days` of the archive, the earliest first: then no two runs wait for each other."""
     with ExitStack() as locks:
         for day in sorted(days):
-            locks.enter_context(_waited_for(context, lake, "days", day.isoformat()))
+            locks.enter_context(day_locked(context, lake, day))
         yield
 
 

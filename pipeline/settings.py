@@ -28,6 +28,7 @@ class Settings:
     home: Path = Path("data")
     gharchive_url: str = "https://data.gharchive.org"
     keep_raw: bool = True
+    largest_hour: int = 4 << 30
     communications: tuple[str, ...] = tuple(sorted(OWNER_TYPES))
     associations: tuple[str, ...] = ("FollowEvent",)
     github_history: date = date(2012, 3, 11)
@@ -60,7 +61,7 @@ class Settings:
                 f"LDG_GITHUB_HISTORY {self.github_history}, LDG_GITHUB_START {self.github_start} and "
                 f"LDG_GITHUB_END {self.github_end} must be in this order"
             )
-        for name in ("seeds", "epochs", "batch", "trainings"):
+        for name in ("seeds", "epochs", "batch", "trainings", "largest_hour"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{PREFIX}{name.upper()} is {getattr(self, name)}; it takes 1 or more")
 

@@ -1,19 +1,20 @@
 """The GitHub lane's sources: archive hours, normalized events, the dense subnetwork."""
 
 from datetime import date, timedelta
+from functools import partial
 
 import polars as pl
 from dagster import AssetExecutionContext, MaterializeResult, MetadataValue, ResourceParam, asset
 
 from assets.checks import ARCHIVE_CHECKS, judge_days
-from assets.locks import days_locked, table_locked
+from assets.locks import day_locked, days_locked, table_locked
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS, MONTHLY_RUNS
 from assets.schedules import REFRESHED
 from pipeline.lake import read_parquet
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.fetch import fetch_day
+from pipeline.sources.gharchive.fetch import fetch_days
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
 from pipeline.sources.gharchive.source import event_rules, fetch_settings, subnetwork_rule
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
@@ -30,12 +31,12 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     """The 24 hour files of an archive day, fetched, verified and kept with what is known of each.
 
     Hours already here and unchanged are not fetched again; failed hours are tried anew each time.
+    An archive that cannot be reached is an error, unless nothing is left to be fetched.
     """
     fetching = fetch_settings(settings)
-    for key in context.partition_keys:
-        day = date.fromisoformat(key)
-        with days_locked(context, settings.lake, [day]):
-            hours = fetch_day(day, settings.lake, fetching, log=context.log.info)
+    days = map(date.fromisoformat, context.partition_keys)
+    locked = partial(day_locked, context, settings.lake)
+    for day, hours in fetch_days(days, settings.lake, fetching, log=context.log.info, locked=locked):
         statuses = [hour.status for hour in hours]
         files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
         context.add_asset_metadata(
@@ -45,7 +46,7 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
                 bytes=sum(hour.bytes or 0 for hour in hours),
                 complete="failed" not in statuses,
             ),
-            partition_key=key,
+            partition_key=day.isoformat(),
         )
     return MaterializeResult()
 

@@ -5,6 +5,7 @@ import json
 from datetime import date
 from pathlib import Path
 
+import pytest
 from dagster import DagsterInstance, ExecuteInProcessResult
 
 from assets.definitions import build_definitions
@@ -46,3 +47,16 @@ def test_a_day_without_any_hour_is_accounted_for_too(tmp_path: Path) -> None:
     assert metadata(result)["dagster/row_count"] == 0
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
     assert checks["every_event_accounted_for"]
+
+
+def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_password(tmp_path: Path) -> None:
+    url = "http://someone:s3cret@127.0.0.1:9/mirror?token=t0ken"
+    settings = Settings(home=tmp_path / "home", gharchive_url=url)
+    job = build_definitions(settings).resolve_job_def("archive_day")
+    with DagsterInstance.ephemeral() as instance:
+        with pytest.raises(ConnectionError, match=r"http://127.0.0.1:9/mirror \(LDG_GHARCHIVE_URL\)"):
+            job.execute_in_process(partition_key=DAY.isoformat(), instance=instance)
+        (run,) = instance.get_runs()
+        story = "\n".join(map(str, instance.all_logs(run.run_id)))
+    assert "cannot be reached" in story
+    assert not [word for word in ("someone", "s3cret", "t0ken") if word in story]

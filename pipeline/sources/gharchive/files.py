@@ -1,14 +1,16 @@
 """What is known of an hour's file, stored beside it, and where its parts are kept in the lake."""
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from pipeline.lake import Lake, write_json
 from pipeline.sources.gharchive.hours import file_name
+from pipeline.sources.gharchive.inflate import MAGIC
 
 Status = Literal["ok", "missing", "damaged", "failed"]
 
@@ -25,6 +27,10 @@ class HourFile:
     etag: str | None = None
     md5: str | None = None
     fetched_at: datetime | None = None  # naive UTC; of a file not had, when it was last asked for
+
+    def __post_init__(self) -> None:
+        if self.status == "ok" and (self.bytes is None or self.bytes < 0 or self.md5 is None):
+            raise ValueError(f"{self.name} is ok, so its size and MD5 must be given")
 
     @property
     def name(self) -> str:
@@ -56,22 +62,42 @@ def store_knowledge(lake: Lake, file: HourFile) -> None:
 
 
 def load_knowledge(lake: Lake, day: date, hour: int) -> HourFile | None:
-    """What is known of an hour's file, or None; a file put there by hand is looked at and becomes known."""
-    path, known = raw_path(lake, day, hour), knowledge_path(lake, day, hour)
-    if known.exists():
-        values = json.loads(known.read_text(encoding="utf-8"))
-        fetched_at = values["fetched_at"]
-        values |= {"day": day, "fetched_at": datetime.fromisoformat(fetched_at) if fetched_at else None}
-        file = HourFile(**values)
-        if file.status == "ok" and path.exists() and path.stat().st_size != file.bytes:
-            return replace(file, bytes=path.stat().st_size, md5=md5_of(path), etag=None)
-        if file.status == "ok" or not path.exists():
-            return file
+    """What is known of an hour's file, or None; a file put there by hand is looked at and becomes known.
+
+    A note that cannot be read is as absent, and a file that is not gzip is no hour, whoever put it there.
+    """
+    path, note = raw_path(lake, day, hour), _note(lake, day, hour)
     if not path.exists():
-        return None
+        return note
     facts = path.stat()
     changed = datetime.fromtimestamp(facts.st_mtime, UTC).replace(tzinfo=None)
+    with path.open("rb") as file:
+        begin = file.read(len(MAGIC))
+    if begin != MAGIC:
+        what = f"begins with {begin!r}, not gzip" if begin else "is empty"
+        return HourFile(day, hour, "failed", f"the file in the lake {what}", fetched_at=changed)
+    if note is not None and note.status == "ok":
+        # A file younger than its note was put there by hand, or by a fetch that was killed before its note.
+        if (
+            note.bytes == facts.st_size
+            and facts.st_mtime_ns <= knowledge_path(lake, day, hour).stat().st_mtime_ns
+        ):
+            return note
+        digest = md5_of(path)
+        return note if digest == note.md5 else replace(note, bytes=facts.st_size, md5=digest, etag=None)
     return HourFile(day, hour, "ok", bytes=facts.st_size, md5=md5_of(path), fetched_at=changed)
+
+
+def _note(lake: Lake, day: date, hour: int) -> HourFile | None:
+    """What the note beside an hour's file says, or None if there is none, or none of ours."""
+    try:
+        values = msgspec.json.decode(knowledge_path(lake, day, hour).read_bytes())
+        if not isinstance(values, dict) or set(values) != {field.name for field in fields(HourFile)}:
+            return None
+        file = msgspec.convert(values, HourFile)
+    except (FileNotFoundError, msgspec.MsgspecError, RecursionError):
+        return None
+    return file if (file.day, file.hour) == (day, hour) else None
 
 
 def md5_of(path: Path) -> str:

@@ -42,7 +42,7 @@ def github_table(settings: Settings) -> EventTable:
 
 def fetch_settings(settings: Settings) -> FetchSettings:
     """Where and how hour files are fetched."""
-    return FetchSettings(base=settings.gharchive_url)
+    return FetchSettings(base=settings.gharchive_url, largest=settings.largest_hour)
 
 
 def event_rules(settings: Settings) -> EventRules:

@@ -13,10 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-import requests
-
 from pipeline.event_table import sha256
 from pipeline.lake import Lake, write_json
+from pipeline.sources.download import (
+    Arrival,
+    DownloadError,
+    DownloadSettings,
+    Sessions,
+    TryAgainError,
+    download,
+)
+from pipeline.sources.part import Part, locked_part
+from pipeline.sources.urls import address_of, check_url, is_url, shown
 
 BY_HAND = "http://realitycommons.media.mit.edu/socialevolution.html"
 REQUIRED_COLUMNS = {
@@ -31,6 +39,7 @@ CHUNK = 1 << 20
 # full Proximity file is a few hundred megabytes and such text compresses some twenty-fold.
 LARGEST_FILE = 4 << 30
 LARGEST_GROWTH = 200
+DOWNLOADING = DownloadSettings(attempts=4, largest=LARGEST_FILE)
 
 
 @dataclass(frozen=True)
@@ -38,8 +47,9 @@ class SocialEvolutionFiles:
     """The five files as plain CSV in one folder, and where they came from."""
 
     folder: Path
-    source: str
+    source: str  # an address without user, password and query
     sha256: dict[str, str]
+    address: str = ""  # of a download, by which its address is known again
 
     def path(self, name: str) -> Path:
         """Where the file called `name` in `REQUIRED_COLUMNS` is."""
@@ -47,7 +57,11 @@ class SocialEvolutionFiles:
 
 
 def fetch_social_evolution(
-    source: str, lake: Lake, terms_accepted: bool, log: Callable[[str], None] | None = None
+    source: str,
+    lake: Lake,
+    terms_accepted: bool,
+    log: Callable[[str], None] | None = None,
+    settings: DownloadSettings = DOWNLOADING,
 ) -> SocialEvolutionFiles:
     """Bring the five files from `source` (a zip, a folder or a URL of a zip) into the lake as plain CSV.
 
@@ -60,23 +74,22 @@ def fetch_social_evolution(
             f"The data can be had at {BY_HAND}"
         )
     folder = lake.social_evolution_raw
-    if source.startswith(("http://", "https://")):
+    if is_url(source):
         if not terms_accepted:
             raise PermissionError(
                 f"Social Evolution is not downloaded: its terms are not accepted. Read them at {BY_HAND}; "
                 "then say so in the settings, or get the files there by hand and give their folder or zip"
             )
+        check_url(source, "the Social Evolution source")
         kept = kept_files(folder)
-        if kept is not None and kept.source == source:
+        if kept is not None and kept.address == address_of(source):
+            write_record(kept)
             return kept
-        with tempfile.TemporaryDirectory() as scratch:
-            archive = Path(scratch) / "download.zip"
-            download(source, archive, log)
-            return keep(archive, source, folder)
+        return fetch_url(source, folder, settings, log)
     path = Path(source).expanduser()
     if not path.exists():
         raise FileNotFoundError(
-            f"Social Evolution source {source!r} does not exist; it takes a zip, a folder or a URL. "
+            f"Social Evolution source {shown(source)!r} does not exist; it takes a zip, a folder or a URL. "
             f"The data can be had at {BY_HAND}"
         )
     return keep(path, source, folder)
@@ -98,39 +111,62 @@ def kept_files(folder: Path) -> SocialEvolutionFiles | None:
     record = folder / "source.json"
     if not record.exists():
         return None
-    said = json.loads(record.read_text(encoding="utf-8"))
-    files = SocialEvolutionFiles(folder, said["source"], said["sha256"])
+    values = json.loads(record.read_text(encoding="utf-8"))
+    source = values["source"]
+    address = values.get("address") or (address_of(source) if is_url(source) else "")
+    files = SocialEvolutionFiles(folder, shown(source), values["sha256"], address)
     whole = all(
-        files.path(name).exists() and sha256(files.path(name)) == said["sha256"].get(name)
+        files.path(name).exists() and sha256(files.path(name)) == files.sha256.get(name)
         for name in REQUIRED_COLUMNS
     )
     return files if whole else None
 
 
-def download(url: str, path: Path, log: Callable[[str], None] | None) -> None:
-    """Save the body at `url`; anything but a complete answer is an error that tells how to go on by hand."""
-    try:
-        with requests.get(
-            url, stream=True, timeout=60, headers={"User-Agent": "latent-dynamic-graphs"}
-        ) as answer:
-            answer.raise_for_status()
-            expected = int(answer.headers.get("Content-Length", 0))
-            with path.open("wb") as file:
-                for chunk in answer.iter_content(CHUNK):
-                    file.write(chunk)
-                    if file.tell() > LARGEST_FILE:
-                        raise ValueError(f"{url} is larger than {LARGEST_FILE:,} bytes: this is not the data")
-    except requests.RequestException as error:
-        raise ConnectionError(
-            f"Social Evolution could not be downloaded from {url}: {error}. Get it by hand at {BY_HAND} "
-            "and give its folder or zip"
-        ) from error
-    if expected and "Content-Encoding" not in answer.headers and path.stat().st_size != expected:
-        raise ConnectionError(
-            f"{url} broke off after {path.stat().st_size:,} of {expected:,} bytes; try again"
-        )
-    if log is not None:
-        log(f"downloaded {path.stat().st_size:,} bytes from {url}")
+def fetch_url(
+    url: str, folder: Path, settings: DownloadSettings, log: Callable[[str], None] | None
+) -> SocialEvolutionFiles:
+    """Download the zip at `url` and keep its files; an error tells how to go on by hand."""
+    trouble = ""
+    with (
+        locked_part(folder / "download.zip", settings.attempt_timeout) as part,
+        Sessions(settings) as sessions,
+    ):
+        try:
+            download(url, part, settings, sessions, ZipExaminer(part))
+        except DownloadError as error:
+            trouble = str(error)
+        else:
+            if log is not None:
+                log(f"downloaded {part.size:,} bytes from {shown(url)}")
+            try:
+                return keep(part.path, url, folder)
+            finally:
+                part.clear()
+    raise ConnectionError(
+        f"Social Evolution could not be downloaded from {shown(url)}: {trouble}. Get it by hand at {BY_HAND} "
+        "and give its folder or zip"
+    )
+
+
+class ZipExaminer:
+    """Takes a zip that has its table of contents, which is at its end, and nothing else."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+
+    def begin(self, hashed: bool) -> None:
+        """Nothing is needed."""
+
+    def feed(self, piece: bytes) -> None:
+        """Nothing can be told before the end."""
+
+    def end(self, arrival: Arrival) -> None:
+        """Reject what is not a zip, or not all of it."""
+        if not zipfile.is_zipfile(self.part.path):
+            begin = next(self.part.pieces(), b"")[:20]
+            raise TryAgainError(
+                f"{arrival.bytes:,} bytes came that are not a whole zip and begin with {begin!r}"
+            )
 
 
 def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
@@ -146,8 +182,20 @@ def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
         hashes = {name: sha256(Path(scratch) / f"{name}.csv") for name in REQUIRED_COLUMNS}
         for name in REQUIRED_COLUMNS:
             (Path(scratch) / f"{name}.csv").replace(folder / f"{name}.csv")
-    write_json({"source": source, "sha256": hashes}, folder / "source.json")
-    return SocialEvolutionFiles(folder, source, hashes)
+    address = address_of(source) if is_url(source) else ""
+    files = SocialEvolutionFiles(folder, shown(source), hashes, address)
+    write_record(files)
+    return files
+
+
+def write_record(files: SocialEvolutionFiles) -> None:
+    """Say in `source.json` where the files came from, unless it says so already."""
+    record = files.folder / "source.json"
+    values = {"source": files.source, "sha256": files.sha256}
+    if files.address:
+        values["address"] = files.address
+    if not record.exists() or json.loads(record.read_text(encoding="utf-8")) != values:
+        write_json(values, record)
 
 
 # Of one file: where it is (for messages), its packed size in bytes, and how to open it.

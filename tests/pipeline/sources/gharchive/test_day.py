@@ -69,16 +69,16 @@ def test_a_day_is_accounted_hour_by_hour(source, lake):
     assert dict(table.schema) == ACCOUNT_SCHEMA
     assert table["hour"].to_list() == list(range(24))
     assert table["file"][5] == "2020-05-05-5.json.gz"
-    assert table["status"].to_list()[:4] == ["ok", "damaged", "damaged", "missing"]
+    assert table["status"].to_list()[:4] == ["ok", "damaged", "failed", "missing"]
     assert table.select("events", "kept", "ignored", "duplicates", "quarantined").rows()[:3] == [
         (2, 1, 1, 0, 0),
         (4, 1, 0, 1, 2),
         (0, 0, 0, 0, 0),
     ]
-    assert account.hours == {"ok": 1, "missing": 21, "damaged": 2, "failed": 0}
+    assert account.hours == {"ok": 1, "missing": 21, "damaged": 1, "failed": 1}
     assert account.events == account.kept + account.ignored + account.duplicates + account.quarantined
-    assert account.complete
-    assert "2020-05-05-2.json.gz: empty file" in account.notes
+    assert not account.complete
+    assert "2020-05-05-2.json.gz: failed: empty" in account.notes
 
 
 def test_a_pacific_spring_day_has_23_hours(source, lake):

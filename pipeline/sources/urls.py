@@ -1,0 +1,47 @@
+"""Addresses as they may be stored, logged and shown: without user, password and query."""
+
+import hashlib
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+USER = re.compile(r"(?<=://)[^/?#\s]*@")
+QUERY = re.compile(r"[?#]\S*")
+
+
+def is_url(text: str) -> bool:
+    """Whether `text` is an http(s) address and not, for instance, a path."""
+    return text.startswith(("http://", "https://"))
+
+
+def check_url(url: str, name: str) -> None:
+    """Raise unless `url` has a host and a port that is a number; `name` is what the error calls it."""
+    try:
+        parts = urlsplit(url)
+        whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ValueError(
+            f"{name} is not a whole http(s) address; / ? # and @ in a user or password are written "
+            "%2F %3F %23 and %40"
+        )
+
+
+def shown(text: str) -> str:
+    """An address without user, password, query and fragment; what is not an address stays as it is."""
+    if "://" not in text:
+        return text
+    parts = urlsplit(text)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def without_secrets(text: str) -> str:
+    """A text that quotes addresses (libraries' errors do), without their users, passwords and queries."""
+    return QUERY.sub("", USER.sub("", text))
+
+
+def address_of(url: str) -> str:
+    """A digest by which an address is known again, user and password aside: nothing can be read from it."""
+    parts = urlsplit(url)
+    bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
+    return hashlib.sha256(bare.encode()).hexdigest()

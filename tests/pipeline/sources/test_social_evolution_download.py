@@ -1,0 +1,109 @@
+"""Social Evolution over HTTP: the downloader of the hour files, on a zip, and no secret of its address."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pipeline.lake import Lake
+from pipeline.sources.download import DownloadSettings
+from pipeline.sources.social_evolution.files import fetch_social_evolution, read_social_evolution
+from tests.pipeline.sources.gharchive.archive_server import PAGE, Archive, serve
+from tests.pipeline.sources.test_social_evolution import zip_of
+
+NAME = "SocialEvolution.zip"
+FAST = DownloadSettings(attempts=4, backoff=0.005, read_timeout=1.0, attempt_timeout=2.0)
+SECRETS = ("someone", "s3cret", "t0ken")
+
+
+@pytest.fixture
+def archive(tmp_path):
+    archive = Archive(files={NAME: zip_of(tmp_path / NAME).read_bytes(), "login": PAGE})
+    server = serve(archive)
+    yield archive
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return Lake(tmp_path / "home")
+
+
+def fetch(url, lake, log=None):
+    return fetch_social_evolution(url, lake, terms_accepted=True, log=log, settings=FAST)
+
+
+@pytest.mark.parametrize("tags", ["md5", "opaque", "none"])
+@pytest.mark.parametrize(
+    "faults",
+    [[500, "reset"], ["short", "short range"], ["short", "splice"], ["login", "empty", "cut on the way"]],
+    ids=str,
+)
+def test_a_misbehaving_server_gives_the_zip_in_the_end(archive, lake, faults, tags):
+    archive.tags = tags
+    archive.faults[NAME] = list(faults)
+    fetch(f"{archive.url}/{NAME}", lake)
+    assert read_social_evolution(lake).source == f"{archive.url}/{NAME}"
+    assert not list(lake.social_evolution_raw.glob(".*"))
+
+
+@pytest.mark.parametrize("fault", ["login", "empty", "page as file", "cut", "huge length", "odd length", 404])
+def test_what_is_not_a_whole_zip_leaves_the_files_fetched_before(archive, lake, fault):
+    fetch(f"{archive.url}/{NAME}", lake)
+    before = {path: path.read_bytes() for path in lake.social_evolution_raw.iterdir()}
+    archive.always["other.zip"] = fault
+    archive.files["other.zip"] = archive.files[NAME]
+    with pytest.raises(ConnectionError, match=r"could not be downloaded from .*Get it by hand"):
+        fetch(f"{archive.url}/other.zip", lake)
+    assert {path: path.read_bytes() for path in lake.social_evolution_raw.iterdir()} == before
+
+
+def test_a_password_and_a_query_are_nowhere_to_be_read(archive, lake, tmp_path):
+    url = archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
+    told: list[str] = []
+    files = fetch(url, lake, told.append)
+    assert archive.asked[0][1]["Authorization"].startswith("Basic ")
+    assert files.source == f"{archive.url}/{NAME}"
+    told.append(repr(files))
+    for fault in (500, "login", "reset", "redirects", "slow headers", "huge length"):
+        archive.always[NAME] = fault
+        with pytest.raises(ConnectionError) as error:
+            fetch(url.replace("t0ken", f"t0ken-{fault}".replace(" ", "-")), lake, told.append)
+        told += [str(error.value), repr(error.value.__cause__), repr(error.value.__context__)]
+    with pytest.raises(ConnectionError) as error:
+        fetch("http://someone:s3cret@127.0.0.1:9/a.zip?token=t0ken", lake, told.append)
+    told.append(str(error.value))
+    written = [path.read_bytes() for path in lake.home.rglob("*") if path.is_file()]
+    for word in SECRETS:
+        assert not [text for text in told if word in text]
+        assert not [content for content in written if word.encode() in content]
+
+
+def test_another_query_is_another_file_and_another_password_is_not(archive, lake):
+    base = f"{archive.url}/{NAME}"
+    fetch(f"{base}?file=1", lake)
+    fetch(f"{base}?file=1".replace("http://", "http://someone:s3cret@"), lake)
+    assert len(archive.asked) == 1
+    fetch(f"{base}?file=2", lake)
+    assert len(archive.asked) == 2
+
+
+def test_a_secret_that_was_stored_before_is_cut(archive, lake):
+    url = archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
+    files = fetch(url, lake)
+    record = lake.social_evolution_raw / "source.json"
+    record.write_text(json.dumps({"source": url, "sha256": files.sha256}))
+    assert fetch(url, lake) == files
+    assert len(archive.asked) == 1
+    assert not [word for word in SECRETS if word in record.read_text()]
+
+
+def test_a_zip_of_other_things_is_told_and_not_kept(archive, lake, tmp_path: Path):
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as other:
+        other.writestr("readme.txt", "something else")
+    archive.files["other.zip"] = (tmp_path / "other.zip").read_bytes()
+    with pytest.raises(ValueError, match="lacks Calls"):
+        fetch(f"{archive.url}/other.zip", lake)
+    assert not list(lake.social_evolution_raw.glob(".*"))
