@@ -1,6 +1,7 @@
 """Everything of a home, headless: materialize it in its order and print the paper's tables for it."""
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -35,16 +36,17 @@ from pipeline.sources.registry import DatasetSpec
 from pipeline.variants import Variant
 
 
-def main() -> None:
+def main(settings: Settings) -> None:
     """Run the DAG in its order and say where everything is."""
     # Tables keep their shape in a log file, which has no width of its own.
-    settings, console = Settings.load(), Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     started = time.monotonic()
     try:
         specs = sourced(chosen_datasets(settings), settings, console)
         variants = chosen_variants(specs, settings)
     except ValueError as error:
-        sys.exit(str(error))
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - for the terminal
+        sys.exit(2)
     try:
         with (
             alone(settings, partial(console.print, soft_wrap=True)) as lock,
@@ -67,6 +69,27 @@ def main() -> None:
     console.print(f"  warehouse  {settings.lake.warehouse}")
     console.print(f"  report     {settings.lake.report}")
     console.print(f"  UI         {ui(settings)}")
+
+
+def train_alone(settings: Settings, spec: DatasetSpec, variant: Variant) -> None:
+    """Train one variant on an event table that is there, as a run of everything would."""
+    console = Console(highlight=False)
+    try:
+        with (
+            alone(settings, partial(console.print, soft_wrap=True)) as lock,
+            instance_of(settings) as instance,
+        ):
+            bury_dead_runs(instance)
+            job = build_definitions(settings).resolve_implicit_global_asset_job_def()
+            record = SessionRecord(settings.lake, settings.trainings)
+            try:
+                HeadlessRun(settings, console, job, instance, lock, record).train([(spec, variant)])
+                record.note(finished=True)
+            finally:
+                bury_dead_runs(instance)
+    except (KeyboardInterrupt, DagsterExecutionInterruptedError):
+        console.print("Interrupted. What is done stays: the same command goes on from here.")
+        sys.exit(130)
 
 
 def sourced(specs: Sequence[DatasetSpec], settings: Settings, console: Console) -> list[DatasetSpec]:
@@ -178,9 +201,9 @@ class HeadlessRun:
 def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
     """The runs that bring a dataset's raw material and make its event table."""
     if spec.source == "github":
-        day = settings.github_history
-        while day <= settings.github_end:
-            last = min(day + timedelta(days=DAYS_A_RUN - 1), settings.github_end)
+        day, end = settings.github_history, settings.last_github_day()
+        while day <= end:
+            last = min(day + timedelta(days=DAYS_A_RUN - 1), end)
             yield Step((AssetKey("gharchive_files"), AssetKey("github_events")), tags=day_range(day, last))
             day = last + timedelta(days=1)
         yield Step((AssetKey(["github", "subnetwork"]),))
@@ -199,4 +222,4 @@ def day_range(first: date, last: date) -> dict[str, str]:
 
 def ui(settings: Settings) -> str:
     """The command that opens this home in the UI."""
-    return f"make dev LDG_HOME={settings.home}"
+    return f"LDG_HOME={shlex.quote(str(settings.home))} make dev"

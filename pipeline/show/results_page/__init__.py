@@ -16,7 +16,7 @@ from pipeline.show.results_page.markdown import table
 from pipeline.show.results_page.measured import Measured, read_measured
 from pipeline.sources.paper import is_the_papers
 
-HEAD = "<!-- Written by `python -m pipeline.show.results_page`; change the code, not this page. -->\n"
+HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"
 
 
 def page_of(home: Path) -> Path:
@@ -28,7 +28,7 @@ def write_results_page(lake: Lake, page: Path) -> None:
     """Write the page, and its figures in a folder of its name; the same results give the same bytes."""
     found = read_measured(lake)
     if not found:
-        raise FileNotFoundError(f"no model is trained on {lake.home}: run `python -m assets` on it first")
+        raise FileNotFoundError(f"no model is trained on {lake.home}: `ldg run` makes them")
     folder = page.with_suffix("")
     shown = {data.name: figures.store(figures.draw(lake, data), data, folder) for data in found}
     figures.remove_others(

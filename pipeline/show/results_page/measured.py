@@ -116,7 +116,7 @@ def read_measured(lake: Lake) -> list[Measured]:
 def checked(warehouse: Path) -> Path:
     """The warehouse's path, if there is one."""
     if not warehouse.exists():
-        raise FileNotFoundError(f"{warehouse} is not there: run `python -m assets` on this home first")
+        raise FileNotFoundError(f"{warehouse} is not there: `ldg run` makes it")
     return warehouse
 
 
