@@ -58,8 +58,15 @@ def main(arguments: Sequence[str] | None = None, program: str = "ldg") -> NoRetu
     except Exception as error:
         if "--traceback" in arguments:
             traceback.print_exc()
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {sentence(error)}", err=True)
         sys.exit(WRONG_INPUT if is_wrong_input(error) else FAILED)
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong; errors that nobody worded for a reader are named, with how to learn more."""
+    if isinstance(error, OSError | ValueError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (`ldg --traceback …` shows where)"
 
 
 def is_wrong_input(error: Exception) -> bool:

@@ -68,7 +68,9 @@ def version_lines() -> list[str]:
 
 
 def home_finding(settings: "Settings") -> tuple[bool, str]:
-    """Whether the home can be written to, and what is there."""
+    """Whether the home can be written to, and what is there; a home that is not there is left so."""
+    if not settings.home.exists():
+        return True, f"home {settings.home} is not there yet; `ldg run` makes it"
     settings.make_home()
     lake = settings.lake
     made = [name for name, path in (("warehouse", lake.warehouse), ("report", lake.report)) if path.exists()]
@@ -76,8 +78,9 @@ def home_finding(settings: "Settings") -> tuple[bool, str]:
 
 
 def space_finding(settings: "Settings") -> tuple[bool, str]:
-    """Whether there is room on the home's disk."""
-    free = shutil.disk_usage(settings.home).free
+    """Whether there is room on the disk of the home, or of the nearest folder above it that is there."""
+    home = settings.home.absolute()
+    free = shutil.disk_usage(next(path for path in (home, *home.parents) if path.exists())).free
     return free >= LITTLE_SPACE, f"{free / (1 << 30):.1f} GB are free on the home's disk"
 
 

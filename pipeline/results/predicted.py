@@ -31,7 +31,7 @@ def node_of(table: EventTable, name: str) -> int:
 def likeliest_partners(lake: Lake, table: EventTable, variant: str, node: int, many: int) -> list[Partner]:
     """The likeliest next partners of `node` at the end of the events, the likeliest first."""
     rows = (
-        pl.read_parquet(lake.model(table.name, variant) / "predictions.parquet")
+        pl.read_parquet(lake.model(table.name, variant) / "predictions.parquet", glob=False)
         .filter((pl.col("node") == node) & (pl.col("seed") == pl.col("seed").min()))
         .with_columns(share=pl.col("density") / pl.col("density").max())
         .join(table.nodes.select("node", "name"), left_on="partner", right_on="node")
