@@ -1,6 +1,7 @@
 """`ldg` as a person meets it: help at once, errors as a sentence, exit codes that mean something."""
 
 import http.server
+import json
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.lake import Lake, write_parquet
+from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from tests.paper_home import store_facts
 from tests.ranked_lake import store_table, store_variant
@@ -45,12 +46,14 @@ class NothingThere(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a trained variant and a warehouse, for reading, in a folder whose name is hard on a shell."""
+    """A home with a trained variant and a warehouse, in a folder whose name is hard on a shell."""
     home = tmp_path_factory.mktemp("office") / "my $HOME, it's"
     lake = Lake(home)
     table = store_table(lake, "office", seed=1)
     store_variant(lake, table, "dyrep-concat", seeds=1)
     store_facts(lake, "office", "dyrep-concat", 1)
+    facts = lake.model("office", "dyrep-concat") / "model.json"
+    write_json({**json.loads(facts.read_text()), "seeds": [0]}, facts)
     nodes = table.nodes.height
     pairs = [
         (node, (node + step) % nodes, step - 1, 1 / step) for node in range(nodes) for step in (1, 2, 3, 4)

@@ -1,4 +1,4 @@
-"""The Makefile hands everything to `ldg` as it is: real make, and a stand-in for `ldg` that tells what it got."""
+"""The Makefile hands everything to `ldg` as it is: real make, and an `ldg` that tells what it got."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ HARD = "a home [1] $HOME `touch run` ; touch run #"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project that is installed already, in a folder of its own, with `.env` files that try to run something."""
+    """A project that seems installed, with `.env` files that try to run something."""
     project = tmp_path / "project"
     (project / ".venv" / "bin").mkdir(parents=True)
     for name in NEEDED:
