@@ -1,6 +1,8 @@
-"""`python -m assets`: materialize everything on this home, headless, and print the paper's tables for it."""
+"""`python -m assets`: the same as `ldg run`; with arguments, the same as `ldg`."""
 
-from assets.headless.run import main
+import sys
+
+from assets.cli import main
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or ["run"], program="python -m assets")

@@ -1,19 +1,44 @@
-"""Every setting of the system: environment variables `LDG_…`, each with a default, checked when read."""
+"""Every setting of the system: environment variables `LDG_…`, each with a default, checked when read.
 
+A variable of the shell takes precedence over `$LDG_HOME/.env`, and that over `./.env`. A `.env` is data:
+nothing in it is run or replaced.
+"""
+
+import difflib
 import os
-import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from datetime import date, datetime
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from types import UnionType
+from typing import Annotated, Any, Self, get_args
 
-from dotenv import dotenv_values
+from annotated_types import Ge, Gt, Le, Lt
+from dotenv.parser import parse_stream
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
+from pipeline.event_table import is_time_zone
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.normalize import OWNER_TYPES
+from pipeline.sources.social_evolution.events import RELATIONS
 
 PREFIX = "LDG_"
+SHELL = "the shell"
+# Variables that belong to the project and are no setting of a user's.
+INTERNAL = ("LDG_DAGSTER_STORAGE", "LDG_REAL_DATA")
+
+
+class SettingError(ValueError):
+    """A setting is wrong; the message names the variable, where it is set, and what it takes."""
 
 
 def processors() -> int:
@@ -21,49 +46,161 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def read_day(value: object) -> object:
+    """A date from its text; the library's own reading would take a bare number for seconds since 1970."""
+    return date.fromisoformat(value) if isinstance(value, str) else value
+
+
+def read_moment(value: object) -> object:
+    """A date and time from its text; the library's own reading takes a bare number for seconds since 1970."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def read_names(value: object) -> object:
+    """Names separated by commas."""
+    return (
+        tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+    )
+
+
+def checked_zone(name: str) -> str:
+    """A time zone's name, refused if there is no such zone."""
+    if not is_time_zone(name):
+        raise ValueError(name)
+    return name
+
+
+def checked_relations(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Relations of the survey, refused if one is unknown or named twice."""
+    if not names or len(set(names)) < len(names) or not set(names) <= set(RELATIONS):
+        raise ValueError(names)
+    return names
+
+
 @dataclass(frozen=True)
-class Settings:
-    """What a user may set; field `github_start` is the environment variable `LDG_GITHUB_START`, and so on."""
+class Takes:
+    """What a setting takes, in words, where its type and bounds do not say it."""
 
-    home: Path = Path("data")
-    gharchive_url: str = "https://data.gharchive.org"
-    keep_raw: bool = True
-    largest_hour: int = 4 << 30
-    communications: tuple[str, ...] = tuple(sorted(OWNER_TYPES))
-    associations: tuple[str, ...] = ("FollowEvent",)
-    github_history: date = date(2012, 3, 11)
-    github_start: date = date(2013, 1, 1)
-    github_split: datetime = datetime(2013, 9, 1)
-    github_time_zone: str = "America/Toronto"
-    github_end: date = date(2013, 12, 31)
-    github_min_communications: int = 200
-    github_min_associations: int = 7
-    github_core: bool = False
-    github_max_nodes: int | None = None
-    social_evolution: str = ""
-    social_evolution_terms_accepted: bool = False
-    social_evolution_probability: float = 0.8
-    social_evolution_relations: tuple[str, ...] = ("CloseFriend",)
-    social_evolution_start: date = date(2008, 9, 11)
-    social_evolution_split: date = date(2009, 5, 1)
-    social_evolution_end: date = date(2009, 7, 1)
-    seeds: int = 10
-    epochs: int = 5
-    batch: int = 200
-    learning_rate: float = 2e-4
-    datasets: tuple[str, ...] = ()  # none named: all
-    variants: tuple[str, ...] = ("dyrep", "ldg_learned_sparse")
-    trainings: int = field(default_factory=processors)
+    words: str
 
-    def __post_init__(self) -> None:
+
+Folder = Annotated[Path, AfterValidator(Path.expanduser)]
+Day = Annotated[date, BeforeValidator(read_day)]
+Moment = Annotated[datetime, BeforeValidator(read_moment)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(read_names)]
+Zone = Annotated[str, AfterValidator(checked_zone), Takes("a time zone such as America/Toronto")]
+Relations = Annotated[
+    Names, AfterValidator(checked_relations), Takes(f"one or several of {', '.join(RELATIONS)}")
+]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Settings(BaseSettings):
+    """What a user may set; field `github_start` is the environment variable `LDG_GITHUB_START`, and so on.
+
+    `Settings(…)` takes its arguments and the defaults alone; `load` reads what is set for this process.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
+
+    home: Folder = Field(Path("data"), description="The folder in which everything is kept.")
+    gharchive_url: str = Field(
+        "https://data.gharchive.org",
+        description="Where hour files come from: an http(s) address or a local folder.",
+    )
+    keep_raw: bool = Field(True, description="Whether hour files stay after reading.")
+    largest_hour: int = Field(
+        4 << 30,
+        ge=1 << 20,
+        le=1 << 40,
+        description="The most bytes an hour file may have; a larger one is refused.",
+    )
+    communications: Names = Field(
+        tuple(sorted(OWNER_TYPES)), description="Types of events that are communications."
+    )
+    associations: Names = Field(
+        ("FollowEvent",),
+        description="Types of events that are associations; `MemberEvent` may be added.",
+    )
+    github_history: Day = Field(
+        date(2012, 3, 11), description="First file day whose follows are initial associations."
+    )
+    github_start: Day = Field(date(2013, 1, 1), description="First file day of the network.")
+    github_split: Moment = Field(
+        datetime(2013, 9, 1), description="When testing starts, on the clock of `LDG_GITHUB_TIME_ZONE`."
+    )
+    github_time_zone: Zone = Field("America/Toronto", description="The time zone of `LDG_GITHUB_SPLIT`.")
+    github_end: Day = Field(date(2013, 12, 31), description="Last file day of the network.")
+    github_min_communications: int = Field(
+        200, ge=0, description="How many communications an account must start to belong to the network."
+    )
+    github_min_associations: int = Field(
+        7, ge=0, description="How many associations an account must start to belong to the network."
+    )
+    github_core: bool = Field(
+        False, description="Whether both rules are repeated on those who belong until nobody leaves."
+    )
+    github_max_nodes: int | None = Field(
+        None, ge=2, description="Keep only so many accounts, the most densely connected ones."
+    )
+    social_evolution: str = Field(
+        "", description="Where the Social Evolution files come from: a zip, a folder or a URL of a zip."
+    )
+    social_evolution_terms_accepted: bool = Field(
+        False, description="Whether you accept the terms of the data; a URL is not downloaded otherwise."
+    )
+    social_evolution_probability: float = Field(
+        0.8, ge=0, lt=1, description="How probable proximity on the same floor must be to count as an event."
+    )
+    social_evolution_relations: Relations = Field(
+        ("CloseFriend",), description="Surveyed relations that are associations."
+    )
+    social_evolution_start: Day = Field(date(2008, 9, 11), description="First day of the events.")
+    social_evolution_split: Day = Field(date(2009, 5, 1), description="First day of testing.")
+    social_evolution_end: Day = Field(date(2009, 7, 1), description="The day at whose start the events end.")
+    seeds: Count = Field(10, description="How many times each variant is trained, each from another seed.")
+    epochs: Count = Field(5, description="How many passes are made over the training events.")
+    batch: Count = Field(200, description="Events per step of the optimizer; a small dataset wants fewer.")
+    learning_rate: float = Field(
+        2e-4, gt=0, le=1, description="The size of the optimizer's steps; a small dataset wants larger ones."
+    )
+    datasets: Names = Field((), description="The datasets a run works on, by name; all of them if empty.")
+    variants: Names = Field(
+        ("dyrep", "ldg_learned_sparse"),
+        description="The models a run trains, each with both interactions.",
+    )
+    trainings: Count = Field(
+        default_factory=processors,
+        description="How many trainings a run has side by side; one per processor if empty.",
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the library's signature
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments alone: which file is read depends on the home, and errors say where a value is from."""
+        return (init_settings,)
+
+    @model_validator(mode="after")
+    def days_in_order(self) -> Self:
+        """Refuse days that do not follow one another."""
         if not self.github_history <= self.github_start <= self.github_end:
             raise ValueError(
                 f"LDG_GITHUB_HISTORY {self.github_history}, LDG_GITHUB_START {self.github_start} and "
                 f"LDG_GITHUB_END {self.github_end} must be in this order"
             )
-        for name in ("seeds", "epochs", "batch", "trainings", "largest_hour"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{PREFIX}{name.upper()} is {getattr(self, name)}; it takes 1 or more")
+        if not self.social_evolution_start < self.social_evolution_split < self.social_evolution_end:
+            raise ValueError(
+                f"LDG_SOCIAL_EVOLUTION_START {self.social_evolution_start}, "
+                f"LDG_SOCIAL_EVOLUTION_SPLIT {self.social_evolution_split} and "
+                f"LDG_SOCIAL_EVOLUTION_END {self.social_evolution_end} must follow one another"
+            )
+        return self
 
     @property
     def lake(self) -> Lake:
@@ -73,42 +210,166 @@ class Settings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read the variables present in `environment`; an empty value means the default."""
-        values: dict[str, Any] = {}
-        for setting in fields(cls):
-            variable = PREFIX + setting.name.upper()
-            text = environment.get(variable, "").strip()
-            if not text:
-                continue
-            read, allowed = READERS[setting.type]
-            try:
-                values[setting.name] = read(text)
-            except ValueError:
-                raise ValueError(f"{variable} is {text!r}; it takes {allowed}") from None
-        return cls(**values)
+        return cls.from_values({name: Value(text, SHELL) for name, text in environment.items()})
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, "Value"]) -> Self:
+        """Read the values of variables, each of which knows where it is set."""
+        ours = {name: value for name, value in values.items() if name.startswith(PREFIX)}
+        for name, value in ours.items():
+            refuse_unknown(name, value.source)
+        texts = {name: value.text.strip() for name, value in ours.items() if name not in INTERNAL}
+        try:
+            return cls(**VariablesSource(cls, texts)())
+        except ValidationError as error:
+            (first, *_) = error.errors()
+            if not first["loc"]:
+                raise SettingError(first["msg"].removeprefix("Value error, ")) from None
+            name = str(first["loc"][0])
+            wrong = ours[variable(name)]
+            raise SettingError(
+                f"{variable(name)} is {wrong.text.strip()!r} in {wrong.source}; "
+                f"it takes {takes(cls.model_fields[name])}"
+            ) from None
 
     def environment(self) -> dict[str, str]:
         """Every setting as its variable, such that `from_environment` reads it back."""
-        return {
-            PREFIX + setting.name.upper(): written(getattr(self, setting.name)) for setting in fields(self)
-        }
+        return {variable(name): written(getattr(self, name)) for name in type(self).model_fields}
 
     @classmethod
     def load(cls) -> Self:
-        """Settings of this process; its environment goes before `$LDG_HOME/.env`, that before `./.env`."""
-        here = {name: text for name, text in dotenv_values(".env").items() if text is not None}
-        outer = {**here, **os.environ}
-        home = Path(outer.get("LDG_HOME") or cls.home)
-        inner = {name: text for name, text in dotenv_values(home / ".env").items() if text is not None}
-        return cls.from_environment({**here, **inner, **os.environ})
+        """The settings of this process."""
+        return cls.from_values(values_in_force())
+
+    def still_to_come(self, today: date | None = None) -> list[str]:
+        """A sentence for each last day that lies in the future, where there is nothing yet to read."""
+        today = today or datetime.now(UTC).date()
+        return [
+            f"{variable(name)} is {last}, which is still to come: there is nothing to read after {today}"
+            for name in ("github_end", "social_evolution_end")
+            if (last := getattr(self, name)) > today
+        ]
+
+    def last_github_day(self, today: date | None = None) -> date:
+        """The last file day of the network that is over."""
+        return min(self.github_end, (today or datetime.now(UTC).date()) - timedelta(days=1))
+
+    def make_home(self) -> None:
+        """Make the home's folder, and refuse one that cannot be written to."""
+        probe = self.home / f".writable.{os.getpid()}.tmp"
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            reason = "it is a file" if self.home.is_file() else error.strerror
+            raise SettingError(
+                f"LDG_HOME is {str(self.home)!r}, where nothing can be written ({reason}); "
+                "it takes a folder of your own"
+            ) from None
 
 
-def yes_or_no(text: str) -> bool:
-    """`yes`, `true`, `1`, `on` or their opposites."""
-    if text.lower() in ("yes", "true", "1", "on"):
-        return True
-    if text.lower() in ("no", "false", "0", "off"):
-        return False
-    raise ValueError(text)
+@dataclass(frozen=True)
+class Value:
+    """The text of a variable, and where it is set."""
+
+    text: str
+    source: str
+
+
+class VariablesSource(EnvSettingsSource):
+    """The variables of a mapping, read as the library reads those of the process."""
+
+    def __init__(self, settings: type[BaseSettings], texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        super().__init__(settings)
+
+    def _load_env_vars(self) -> Mapping[str, str]:
+        return {name.lower(): text for name, text in self.texts.items() if text}
+
+
+def values_in_force() -> dict[str, Value]:
+    """Every variable of this process and its `.env` files: shell before `$LDG_HOME/.env` before `./.env`."""
+    shell = {name: Value(text, SHELL) for name, text in os.environ.items() if name.startswith(PREFIX)}
+    here = read_env_file(Path(".env"))
+    named = {name: value for name, value in (here | shell).items() if name == "LDG_HOME"}
+    inner = read_env_file(Settings.from_values(named).home / ".env")
+    # A home is named from outside: a line in its own file would be about another folder than its own.
+    inner.pop("LDG_HOME", None)
+    return here | inner | shell
+
+
+def read_env_file(path: Path) -> dict[str, Value]:
+    """The variables in a `.env`, as data; none if there is no such file."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            bindings = list(parse_stream(lines))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"{path} cannot be read ({error}); it takes lines such as LDG_SEEDS=3") from None
+    for binding in bindings:
+        if binding.error:
+            raise SettingError(
+                f"{path}, line {binding.original.line}: {binding.original.string.strip()!r} is not NAME=value"
+            )
+    return {
+        binding.key: Value(binding.value or "", f"{path}, line {binding.original.line}")
+        for binding in bindings
+        if binding.key
+    }
+
+
+def refuse_unknown(name: str, source: str) -> None:
+    """An error for a variable `LDG_…` that is none of ours: most often one that is misspelled."""
+    names = [variable(field) for field in Settings.model_fields]
+    if name in names or name in INTERNAL:
+        return
+    nearest = difflib.get_close_matches(name, names, n=1)
+    remedy = f"did you mean {nearest[0]}?" if nearest else "docs/settings.md lists every setting"
+    raise SettingError(f"{name} in {source} is no setting; {remedy}")
+
+
+def variable(name: str) -> str:
+    """The environment variable of a field."""
+    return PREFIX + name.upper()
+
+
+KINDS: dict[Any, str] = {
+    Path: "a folder",
+    str: "text",
+    bool: "yes or no",
+    int: "a whole number",
+    float: "a number",
+    date: "a date such as 2013-01-31",
+    datetime: "a date or a time such as 2013-09-01T00:00",
+    tuple[str, ...]: "names separated by commas",
+}
+
+
+def takes(field: FieldInfo) -> str:
+    """What a setting may be, in words."""
+    for part in field.metadata:
+        if isinstance(part, Takes):
+            return part.words
+    optional = isinstance(field.annotation, UnionType)
+    kind = KINDS[get_args(field.annotation)[0] if optional else field.annotation]
+    bounds = [text for part in field.metadata if (text := bound(part))]
+    return ", ".join([kind, *bounds]) + (", or nothing for no limit" if optional else "")
+
+
+def bound(part: object) -> str:
+    """A bound of a setting in words; nothing for what is no bound."""
+    match part:
+        case Ge():
+            return f"{part.ge} or more"
+        case Gt():
+            return f"above {part.gt}"
+        case Le():
+            return f"{part.le} at most"
+        case Lt():
+            return f"below {part.lt}"
+    return ""
 
 
 def written(value: object) -> str:
@@ -126,28 +387,12 @@ def written(value: object) -> str:
 
 
 def environment_lines(variables: Mapping[str, str]) -> str:
-    """Variables as a `.env` has them, such that a shell reads them as well."""
+    """Variables as a `.env` has them."""
     return "".join(f"{name}={quoted(value)}\n" for name, value in variables.items())
 
 
 def quoted(text: str) -> str:
-    """`text` as a shell and a `.env` both read it; an apostrophe asks for the quotes that both know."""
-    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\') else shlex.quote(text)
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """Names separated by commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    Path: (lambda text: Path(text).expanduser(), "a folder"),
-    str: (str, "text"),
-    bool: (yes_or_no, "yes or no"),
-    int: (int, "a whole number"),
-    int | None: (int, "a whole number, or nothing for no limit"),
-    float: (float, "a number"),
-    date: (date.fromisoformat, "a date such as 2013-01-31"),
-    datetime: (datetime.fromisoformat, "a date or a time such as 2013-09-01T00:00"),
-    tuple[str, ...]: (listed, "names separated by commas"),
-}
+    """`text` as a `.env` has it: in quotes where a bare word would be read as something else."""
+    if re.fullmatch(r"[\w@%+=:,./-]+", text, re.ASCII):
+        return text
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -7,6 +7,21 @@ import pytest
 
 from tests.whole_system import environment, run_module
 
+LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
+MARKED_FOLDERS = {"end_to_end": "end_to_end", "browser": "browser"}
+MARKED_FIXTURES = {"browser": "browser", "real_data": "real_data"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by what it needs: its folder or a fixture says so."""
+    for item in items:
+        folder = MARKED_FOLDERS.get(item.path.parent.name, "")
+        fixtures = {MARKED_FIXTURES.get(name, "") for name in getattr(item, "fixturenames", ())}
+        for name in {folder, *fixtures} - {""}:
+            item.add_marker(name)
+        if folder and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LONG))
+
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
@@ -23,6 +38,6 @@ def real_data() -> Path:
 def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which everything was materialized on the sample world."""
     home = tmp_path_factory.mktemp("sample")
-    run_module("pipeline.sources.sample", str(home), environment=environment(home))
+    run_module("assets", "sample", environment=environment(home))
     (home / "first_run.txt").write_text(run_module("assets", environment=environment(home)))
     return home

@@ -1,5 +1,6 @@
 """What a headless run prints: a line for each step and training, and at the end where everything is."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,4 +71,4 @@ class Account:
     @property
     def ui(self) -> str:
         """The command that opens this home in the UI."""
-        return f"make dev LDG_HOME={self.settings.home}"
+        return f"LDG_HOME={shlex.quote(str(self.settings.home))} make dev"

@@ -3,7 +3,8 @@
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dagster import (
@@ -32,13 +33,10 @@ from pipeline.sources.source import DatasetSpec
 from pipeline.variants import Variant
 
 
-def main() -> None:
+def main(settings: Settings) -> None:
     """Run the DAG in its order and say where everything is."""
-    # A shell without job control starts what runs in the background with SIGINT ignored; a run can be
-    # interrupted all the same, and keeps what is done.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tables keep their shape in a log file, which has no width of its own.
-    settings, console = Settings.load(), Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     account = Account(console, settings)
     started = time.monotonic()
     try:
@@ -47,9 +45,29 @@ def main() -> None:
         specs = [spec for spec in chosen if spec.name not in reasons]
         variants = chosen_variants(specs, settings)
     except ValueError as error:
-        sys.exit(str(error))
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - for the terminal
+        sys.exit(2)
     for name, reason in reasons.items():
         account.remark(f"{name}: left out, {reason}")
+    with headless_run(settings, account) as run:
+        run.everything(specs, variants)
+    account.end(time.monotonic() - started)
+
+
+def train_alone(settings: Settings, spec: DatasetSpec, variant: Variant) -> None:
+    """Train one variant on an event table that is there, as a run of everything would."""
+    account = Account(Console(highlight=False), settings)
+    with headless_run(settings, account) as run:
+        run.train([(spec, variant)])
+        run.record.note(finished=True)
+
+
+@contextmanager
+def headless_run(settings: Settings, account: Account) -> Generator["HeadlessRun"]:
+    """A run that holds the home's lock; what ends it early becomes a line and an exit code."""
+    # A shell without job control starts what runs in the background with SIGINT ignored; a run can be
+    # interrupted all the same, and keeps what is done.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with alone(settings, account.remark) as lock, instance_of(settings) as instance:
             sweep(settings.home)
@@ -57,7 +75,7 @@ def main() -> None:
             job = build_definitions(settings).resolve_implicit_global_asset_job_def()
             record = SessionRecord(settings.lake, settings.trainings)
             try:
-                HeadlessRun(settings, account, job, instance, lock, record).everything(specs, variants)
+                yield HeadlessRun(settings, account, job, instance, lock, record)
             finally:
                 bury_dead_runs(instance)  # those of trainings that did not come to their end
     except LockedError as busy:
@@ -65,7 +83,6 @@ def main() -> None:
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
         account.remark("Interrupted. What is done stays: the same command goes on from here.")
         sys.exit(130)
-    account.end(time.monotonic() - started)
 
 
 @dataclass(frozen=True)

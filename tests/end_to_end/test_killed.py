@@ -20,7 +20,7 @@ CHILD = "assets.headless.one_training"
 @pytest.mark.slow
 def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    run_module("pipeline.sources.sample", str(whole), environment=environment(whole))
+    run_module("assets", "sample", environment=environment(whole))
     shutil.copytree(whole, killed)
     env = killed / ".env"
     env.write_text(env.read_text().replace(str(whole), str(killed)))

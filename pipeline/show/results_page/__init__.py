@@ -13,7 +13,7 @@ from pipeline.show.tables import Line, table_2
 from pipeline.sources.paper import is_the_papers
 from pipeline.text import printable_document
 
-HEAD = "<!-- Written by `python -m pipeline.show.results_page`; change the code, not this page. -->\n"
+HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"
 Shown = dict[str, dict[str, str]]  # the Markdown of every figure, by dataset and what it shows
 
 
@@ -34,7 +34,7 @@ def write_results_page(lake: Lake, page: Path) -> None:
     """
     datasets = read_measured(lake)
     if not datasets:
-        raise FileNotFoundError(f"no model is trained on {lake.home}: run `python -m assets` on it first")
+        raise FileNotFoundError(f"no model is trained on {lake.home}: `ldg run` makes them")
     folder = page.with_suffix("")
     shown = {data.name: figures.store(figures.draw(lake, data), data, folder) for data in datasets}
     figures.remove_others(

@@ -130,7 +130,7 @@ def measured(
 def checked(warehouse: Path) -> Path:
     """The warehouse's path, if there is one."""
     if not warehouse.exists():
-        raise FileNotFoundError(f"{warehouse} is not there: run `python -m assets` on this home first")
+        raise FileNotFoundError(f"{warehouse} is not there: `ldg run` makes it")
     return warehouse
 
 

@@ -30,7 +30,7 @@ class GitHub(Source):
 
     def days(self, settings: Settings) -> tuple[date, date]:
         """From the first day of earlier follows to the end of the window."""
-        return settings.github_history, settings.github_end
+        return settings.github_history, settings.last_github_day()
 
 
 def github_table(settings: Settings) -> EventTable:

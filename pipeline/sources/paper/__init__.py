@@ -50,8 +50,8 @@ PAPER_ENVIRONMENT = {
     "LDG_BATCH": "200",
     "LDG_LEARNING_RATE": "0.0002",
 }
-# These say where and how fast, not what comes out.
-FREE = ("LDG_HOME", "LDG_TRAININGS")
+# These say where, how fast and what is refused, not what comes out.
+FREE = ("LDG_HOME", "LDG_LARGEST_HOUR", "LDG_TRAININGS")
 ENVIRONMENT_HEAD = "# The settings of the paper's experiments, written when it was prepared.\n"
 
 

@@ -165,7 +165,7 @@ def test_a_home_without_results_is_told_what_to_run(tmp_path: Path, built: bool)
     if built:
         store_table(lake)
         build_warehouse(lake)
-    with pytest.raises(FileNotFoundError, match="python -m assets"):
+    with pytest.raises(FileNotFoundError, match="ldg run"):
         write_results_page(lake, tmp_path / "results.md")
     assert not (tmp_path / "results.md").exists()
 

@@ -47,7 +47,7 @@ def test_a_build_of_other_settings_is_replaced_and_nothing_of_it_stays(sample_ho
 
 @pytest.mark.parametrize("seconds", [0.8, 1.6])
 def test_a_build_that_was_killed_is_completed_by_the_next(sample_home: Path, tmp_path: Path, seconds: float):
-    command = [sys.executable, "-m", "pipeline.sources.sample", str(tmp_path)]
+    command = [sys.executable, "-m", "assets", "--home", str(tmp_path), "sample"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     time.sleep(seconds)
     os.kill(process.pid, signal.SIGKILL)
@@ -57,7 +57,7 @@ def test_a_build_that_was_killed_is_completed_by_the_next(sample_home: Path, tmp
 
 
 def test_the_command_says_what_it_did(sample_home: Path):
-    command = [sys.executable, "-m", "pipeline.sources.sample", str(sample_home)]
+    command = [sys.executable, "-m", "assets", "--home", str(sample_home), "sample"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "already built" in done.stdout
 
@@ -91,7 +91,7 @@ def test_a_home_that_was_moved_points_to_its_new_place(sample_home: Path, tmp_pa
 
 def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(tmp_path: Path):
     (tmp_path / ".env").write_text("LDG_SEEDS=7\n")
-    command = [sys.executable, "-m", "pipeline.sources.sample", str(tmp_path)]
+    command = [sys.executable, "-m", "assets", "--home", str(tmp_path), "sample"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert "a home of its own" in done.stderr

@@ -1,0 +1,77 @@
+"""`ldg`: the whole system as one command. Exit codes: 0 done, 1 failed, 2 wrong input, 130 interrupted.
+
+Each command imports what it needs when it is called, so that help is there at once.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from assets.cli.dev import dev
+from assets.cli.doctor import doctor
+from assets.cli.page import page
+from assets.cli.predict import predict
+from assets.cli.report import report
+from assets.cli.reproduce import reproduce
+from assets.cli.run import run
+from assets.cli.sample import sample
+from assets.cli.train import train
+
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong input, 130 interrupted. Settings are variables LDG_…: "
+    "docs/settings.md lists them, `ldg doctor` shows what is set.",
+)
+@click.option(
+    "--home", type=click.Path(path_type=Path), help="Where everything is kept; counts before LDG_HOME."
+)
+@click.option("--traceback", is_flag=True, help="Show where in the code a failure happened.")
+def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` asks for the traceback
+    """Who will interact with whom next, and which hidden graph carries it?"""
+    if home is not None:
+        os.environ["LDG_HOME"] = str(home)
+
+
+for command in (run, reproduce, train, predict, report, page, sample, dev, doctor):
+    ldg.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None, program: str = "ldg") -> NoReturn:
+    """Run the command that the arguments name. Every end is an exit code, and every error a sentence."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        sys.exit(ldg.main(arguments, prog_name=program, standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        if "--traceback" in arguments:
+            traceback.print_exc()
+        click.echo(f"Error: {sentence(error)}", err=True)
+        sys.exit(WRONG_INPUT if is_wrong_input(error) else FAILED)
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong; errors that nobody worded for a reader are named, with how to learn more."""
+    if isinstance(error, OSError | ValueError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (`ldg --traceback …` shows where)"
+
+
+def is_wrong_input(error: Exception) -> bool:
+    """Whether an error is about what the user gave: a setting, or the files of the paper's experiments."""
+    from pipeline.settings import SettingError
+    from pipeline.sources.paper import PaperError
+
+    return isinstance(error, SettingError | PaperError)

@@ -1,0 +1,122 @@
+"""`ldg doctor`: what is set and from where, what can be reached, what is missing."""
+
+import platform
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from assets.cli.home import WrongInputError
+
+if TYPE_CHECKING:
+    from pipeline.settings import Settings
+
+PACKAGES = ("latent-dynamic-graphs", "torch", "dagster", "polars", "duckdb", "pydantic-settings")
+SECONDS = 3.0  # a source that does not answer by then is reported as out of reach
+LITTLE_SPACE = 2 << 30
+
+
+@click.command(short_help="What is set, what can be reached, what is missing.")
+def doctor() -> None:
+    """Say what is set and from where, what can be reached, and what is missing.
+
+    Ends with 1 if something that a run needs is missing, and with 2 if a setting is wrong.
+    """
+    from pipeline.settings import Settings
+
+    settings = Settings.load()
+    click.echo("Settings (shell, then the home's .env, then ./.env, then the default)")
+    for line in settings_lines(settings):
+        click.echo(f"  {line}")
+    click.echo("Versions")
+    for line in version_lines():
+        click.echo(f"  {line}")
+    click.echo("Checks")
+    findings = [home_finding(settings), space_finding(settings), *source_findings(settings)]
+    findings += [(True, f"note: {sentence}") for sentence in settings.still_to_come()]
+    for good, sentence in findings:
+        click.echo(f"  {'ok     ' if good else 'MISSING'}  {sentence}")
+    if not all(good for good, _ in findings):
+        raise click.exceptions.Exit(1)
+
+
+def settings_lines(settings: "Settings") -> list[str]:
+    """Every setting with its value and where it is set, without any secret of a URL."""
+    from pipeline.settings import values_in_force
+
+    values = values_in_force()
+    lines = []
+    for name, text in settings.environment().items():
+        value = values.get(name)
+        source = value.source if value and value.text.strip() else "default"
+        lines.append(f"{name}={without_secrets(text)}  ({source})")
+    return lines
+
+
+def version_lines() -> list[str]:
+    """Python, the machine, and the packages that decide most."""
+    lines = [f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"]
+    for package in PACKAGES:
+        try:
+            lines.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            lines.append(f"{package} is not installed")
+    return lines
+
+
+def home_finding(settings: "Settings") -> tuple[bool, str]:
+    """Whether the home can be written to, and what is there; a home that is not there is left so."""
+    if not settings.home.exists():
+        return True, f"home {settings.home} is not there yet; `ldg run` makes it"
+    settings.make_home()
+    lake = settings.lake
+    made = [name for name, path in (("warehouse", lake.warehouse), ("report", lake.report)) if path.exists()]
+    return True, f"home {settings.home} can be written to; {' and '.join(made) or 'no results'} there"
+
+
+def space_finding(settings: "Settings") -> tuple[bool, str]:
+    """Whether there is room on the disk of the home, or of the nearest folder above it that is there."""
+    home = settings.home.absolute()
+    free = shutil.disk_usage(next(path for path in (home, *home.parents) if path.exists())).free
+    return free >= LITTLE_SPACE, f"{free / (1 << 30):.1f} GB are free on the home's disk"
+
+
+def source_findings(settings: "Settings") -> list[tuple[bool, str]]:
+    """Whether each raw source is there or answers."""
+    findings = [reached("GH Archive", "LDG_GHARCHIVE_URL", settings.gharchive_url)]
+    if settings.social_evolution:
+        findings.append(reached("Social Evolution", "LDG_SOCIAL_EVOLUTION", settings.social_evolution))
+    else:
+        findings.append((True, "Social Evolution: left out, LDG_SOCIAL_EVOLUTION names no source"))
+    return findings
+
+
+def reached(title: str, variable: str, source: str) -> tuple[bool, str]:
+    """Whether a source, an address or a path, is there; in words that name its variable if it is not."""
+    shown = without_secrets(source)
+    if not source.startswith(("http://", "https://")):
+        there = Path(source).expanduser().exists()
+        return there, f"{title}: {shown} {'is there' if there else f'is not there; {variable} names it'}"
+    import requests
+
+    try:
+        status = requests.head(source, timeout=SECONDS, allow_redirects=True).status_code
+    except requests.RequestException as error:
+        reason = type(error).__name__
+        return False, f"{title}: {shown} cannot be reached ({reason}); {variable} names it"
+    return status < 500, f"{title}: {shown} answers with status {status}"
+
+
+def without_secrets(text: str) -> str:
+    """A URL without user, password and query; any other text as it is."""
+    if "://" not in text:
+        return text
+    try:
+        parts = urlsplit(text)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        raise WrongInputError("a source is not a URL that can be read") from None
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

@@ -1,0 +1,37 @@
+"""What every command asks for first: the settings in force, on a home that is fit for use."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from pipeline.settings import Settings
+
+
+class WrongInputError(click.ClickException):
+    """Something the user gave is wrong; the message says what to give instead."""
+
+    exit_code = 2
+
+
+def home_to_write() -> "Settings":
+    """The settings, on a home that can be written to; says which last day lies in the future."""
+    from pipeline.settings import Settings
+
+    settings = Settings.load()
+    settings.make_home()
+    for sentence in settings.still_to_come():
+        click.echo(f"Warning: {sentence}", err=True)
+    return settings
+
+
+def home_to_read() -> "Settings":
+    """The settings, on a home that is there."""
+    from pipeline.settings import Settings
+
+    settings = Settings.load()
+    if not settings.home.is_dir():
+        raise WrongInputError(
+            f"LDG_HOME is '{settings.home}', which is no folder; `ldg run` makes what is read there"
+        )
+    return settings

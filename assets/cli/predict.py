@@ -1,0 +1,47 @@
+"""`ldg predict`: whom a node interacts with next."""
+
+from datetime import datetime
+
+import click
+
+from assets.cli.home import WrongInputError, home_to_read
+
+
+@click.command(short_help="Whom does a node interact with next?")
+@click.argument("dataset")
+@click.argument("node")
+@click.option("--variant", help="A trained variant; without it, the one the report shows.")
+@click.option(
+    "--at", type=click.DateTime(), help="As of this moment of the test period; without it, the end."
+)
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many partners.")
+def predict(dataset: str, node: str, variant: str | None, at: datetime | None, top: int) -> None:
+    """Print the likeliest partners of the next communication of NODE, a name or number in DATASET."""
+    settings = home_to_read()
+    from pipeline.event_table import dataset_names, read_event_table
+    from pipeline.results.trained import current_variants, showcase
+
+    lake = settings.lake
+    if dataset not in dataset_names(lake):
+        built = ", ".join(dataset_names(lake)) or "none"
+        raise WrongInputError(f"there is no event table of {dataset!r} in {lake.home}; there is {built}")
+    table = read_event_table(lake.dataset(dataset))
+    trained = {one.key: one for one in current_variants(lake, dataset)}
+    if not trained:
+        raise WrongInputError(f"no model is trained on {dataset}: `ldg train {dataset} VARIANT` trains one")
+    if variant and variant not in trained:
+        raise WrongInputError(f"{variant} is not trained on {dataset}; trained: {', '.join(trained)}")
+    relations = table.metadata["relations"]
+    chosen = trained[variant] if variant else showcase(list(trained.values()), relations)
+    is_number = node.isdecimal() and node not in table.nodes["name"]
+    from model import load
+
+    try:
+        partners = load(chosen.folder, lake.dataset(dataset)).predict(
+            int(node) if is_number else node, at, top
+        )
+    except ValueError as error:
+        raise WrongInputError(str(error)) from None
+    click.echo(f"{table.title}: next partners of {node}, by {chosen.label(relations)}")
+    for number, (name, probability) in enumerate(partners.select("partner", "probability").iter_rows(), 1):
+        click.echo(f"{number:>4}  {probability:>7.1%}  {name}")

@@ -1,0 +1,35 @@
+"""`ldg reproduce`: the paper's experiments."""
+
+import os
+from pathlib import Path
+
+import click
+
+from assets.cli.home import home_to_write
+
+
+@click.command(short_help="Reproduce the paper's tables and figures.")
+@click.argument("data", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def reproduce(data: Path) -> None:
+    """Take both of the paper's data sets to its tables and figures, and write the page of results.
+
+    DATA is the folder with github_2013 and social_evolution; docs/operations.md says what it must hold. What
+    decides a result is pinned in the home's .env, which here takes precedence over the shell.
+    """
+    settings = home_to_write()
+    from pipeline.settings import Settings
+    from pipeline.sources.paper import home_environment, prepare
+
+    state = "prepared" if prepare(data, settings.home, os.environ) else "already prepared"
+    click.echo(f"The paper's experiments {state}: {settings.home}")
+    pinned = home_environment(settings.home) or {}
+    aside = [name for name, text in pinned.items() if os.environ.pop(name, text) != text]
+    click.echo(f"Settings are pinned in {settings.home / '.env'}, which here takes precedence over the shell")
+    for name in aside:
+        click.echo(f"  {name} of the shell is set aside: it stays {pinned[name]!r}")
+    from assets.headless.run import main
+    from pipeline.show.results_page import page_of, write_results_page
+
+    main(Settings.load())
+    write_results_page(settings.lake, page_of(settings.home))
+    click.echo(f"  page       {page_of(settings.home)}")

@@ -1,0 +1,272 @@
+"""`ldg` as a person meets it: help at once, errors as a sentence, exit codes that mean something."""
+
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from model import TrainingSettings, load, train
+from pipeline.lake import Lake
+from pipeline.results.warehouse import build_warehouse, write_dataset_stats
+from pipeline.variants import variant_named
+from tests.ranked_lake import store_table
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ("dev", "doctor", "page", "predict", "report", "reproduce", "run", "sample", "train")
+
+
+def ldg(*arguments: str | Path, folder: Path = ROOT, **settings: str) -> subprocess.CompletedProcess[str]:
+    """`ldg` in its own process, with these settings and none of the machine's."""
+    clean = {name: text for name, text in os.environ.items() if not name.startswith(("LDG_", "DAGSTER_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "assets", *map(str, arguments)],
+        cwd=folder,
+        env={**clean, "PYTHONPATH": str(ROOT), **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+class NothingThere(http.server.BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, format: str, *_: object) -> None:  # noqa: A002
+        """A test's output is no place for a log."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a trained variant and a warehouse, in a folder whose name is hard on a shell."""
+    home = tmp_path_factory.mktemp("office") / "my $HOME, it's"
+    lake = Lake(home)
+    table = store_table(lake, "office", seed=1)
+    settings = TrainingSettings(seeds=(0,), epochs=1)
+    variant = variant_named("dyrep-concat", table.metadata["relations"])
+    train(lake.dataset("office"), variant, settings, lake.model("office", variant.key))
+    write_dataset_stats(lake)
+    build_warehouse(lake)
+    return home
+
+
+@pytest.fixture
+def archive() -> Iterator[str]:
+    """A server that answers every question with 404, named with secrets."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), NothingThere)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://user:secret@127.0.0.1:{server.server_port}/archive?key=secret"
+    server.shutdown()
+    server.server_close()
+
+
+def test_help_names_every_command_and_starts_nothing(tmp_path: Path) -> None:
+    done = ldg("--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
+    assert "130 interrupted" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_of_its_own(command: str, tmp_path: Path) -> None:
+    done = ldg(command, "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage:")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_loads_no_heavy_library() -> None:
+    script = (
+        "import sys\nfrom assets.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "sys.exit(bool({'dagster', 'torch', 'polars', 'pydantic'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"LDG_SEEDS": "many"}, "LDG_SEEDS is 'many' in the shell; it takes a whole number, 1 or more"),
+        ({"LDG_GITHUB_START": "soon"}, "LDG_GITHUB_START is 'soon' in the shell; it takes a date"),
+        ({"LDG_LEARNING_RATE": "-1"}, "LDG_LEARNING_RATE is '-1' in the shell; it takes a number, above 0"),
+        ({"LDG_SEED": "3"}, "did you mean LDG_SEEDS?"),
+        ({"LDG_HOME": "file"}, "LDG_HOME is 'file', where nothing can be written (it is a file)"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(settings: dict[str, str], sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = ldg(folder=tmp_path, **settings)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize("command", ["dev", "run", "sample"])
+def test_every_command_that_works_refuses_a_wrong_setting(command: str, tmp_path: Path) -> None:
+    done = ldg(command, folder=tmp_path, LDG_SEEDS="many")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: LDG_SEEDS is 'many'")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_code_location_names_the_wrong_setting_last(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import assets.definitions"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "LDG_SEEDS": "many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1].endswith(
+        "LDG_SEEDS is 'many' in the shell; it takes a whole number, 1 or more"
+    )
+    assert "ValidationError" not in done.stderr
+
+
+def test_a_dataset_that_is_not_there_is_wrong_input(tmp_path: Path) -> None:
+    done = ldg("--home", tmp_path / "home", "run", LDG_DATASETS="gitub")
+    assert done.returncode == 2, done.stderr
+    assert "LDG_DATASETS names gitub" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("gitub", "dyrep-concat"), "there is no dataset 'gitub' here; there are github"),
+        (("github", "dyrep"), "github has no variant 'dyrep'; it has dyrep-concat"),
+        (("github", "dyrep-concat"), "github has no event table yet"),
+    ],
+)
+def test_training_asks_for_what_is_there(tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    done = ldg("--home", tmp_path, "train", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_the_likeliest_partners_are_printed_with_names(home: Path) -> None:
+    done = ldg("--home", home, "predict", "office", "node 0", "--top", "3")
+    assert done.returncode == 0, done.stderr
+    title, *lines = done.stdout.splitlines()
+    assert title == "Toy: next partners of node 0, by DyRep, concat"
+    partners = load(Lake(home).model("office", "dyrep-concat")).predict("node 0", top=3)
+    assert [line.split(maxsplit=2) for line in lines] == [
+        [str(number), f"{probability:.1%}", name]
+        for number, (name, probability) in enumerate(
+            partners.select("partner", "probability").iter_rows(), start=1
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nowhere", "0"), "there is no event table of 'nowhere'"),
+        (("office", "nobody"), "node takes the name of a node of 'office', not 'nobody'"),
+        (
+            ("office", "0", "--variant", "gcn-concat"),
+            "gcn-concat is not trained on office; trained: dyrep-concat",
+        ),
+    ],
+)
+def test_what_cannot_be_predicted_is_wrong_input(
+    home: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    done = ldg("--home", home, "predict", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_the_report_is_written_from_what_is_there(home: Path) -> None:
+    done = ldg("--home", home, "report")
+    assert done.returncode == 0, done.stderr
+    assert Lake(home).report.exists()
+
+
+def test_reading_from_a_home_that_is_not_there_makes_none(tmp_path: Path) -> None:
+    for command in (("report",), ("page",), ("predict", "office", "0"), ("doctor",)):
+        done = ldg("--home", tmp_path / "none", *command, LDG_GHARCHIVE_URL=str(tmp_path))
+        assert done.returncode == (0 if command == ("doctor",) else 2), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_doctor_says_what_is_set_and_from_where_without_secrets(tmp_path: Path, archive: str) -> None:
+    home = tmp_path / "it's [here]"
+    home.mkdir()
+    (home / ".env").write_text(f"LDG_EPOCHS=2\nLDG_GHARCHIVE_URL='{archive}'\n")
+    done = ldg("--home", home, "doctor", LDG_SEEDS="3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "LDG_SEEDS=3  (the shell)" in done.stdout
+    assert f"LDG_EPOCHS=2  ({home / '.env'}, line 1)" in done.stdout
+    assert "LDG_BATCH=200  (default)" in done.stdout
+    assert "/archive answers with status 404" in done.stdout
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_the_doctor_names_what_cannot_be_reached(tmp_path: Path) -> None:
+    done = ldg(
+        *("--home", tmp_path, "doctor"),
+        LDG_GHARCHIVE_URL="http://127.0.0.1:9/",
+        LDG_SOCIAL_EVOLUTION=str(tmp_path / "gone.zip"),
+        LDG_GITHUB_END="2999-12-31",
+    )
+    assert done.returncode == 1
+    assert "127.0.0.1:9/ cannot be reached" in done.stdout
+    assert "gone.zip is not there; LDG_SOCIAL_EVOLUTION names it" in done.stdout
+    assert "LDG_GITHUB_END is 2999-12-31, which is still to come" in done.stdout
+
+
+def test_the_sample_world_takes_no_home_that_holds_something_else(home: Path) -> None:
+    before = sorted(home.rglob("*"))
+    done = ldg("--home", home, "sample")
+    assert done.returncode == 2
+    assert "a home of its own" in done.stderr
+    assert sorted(home.rglob("*")) == before
+
+
+def test_data_without_its_files_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    done = ldg("--home", tmp_path / "home", "reproduce", tmp_path / "data")
+    assert done.returncode == 2
+    assert "events.parquet" in done.stderr
+    done = ldg("--home", tmp_path / "home", "reproduce", tmp_path / "nowhere")
+    assert done.returncode == 2
+
+
+def test_reproducing_pins_the_settings_and_says_so(tmp_path: Path) -> None:
+    data, home = tmp_path / "data", tmp_path / "a home"
+    for name in ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet"):
+        (data / "github_2013").mkdir(parents=True, exist_ok=True)
+        (data / "github_2013" / name).write_text("no table")
+    (data / "social_evolution").mkdir()
+    (data / "social_evolution" / "SocialEvolution.zip").write_text("no zip")
+    done = ldg(*("--home", home, "reproduce", data), LDG_SEEDS="1", LDG_SOCIAL_EVOLUTION_PROBABILITY="0.1")
+    assert done.returncode == 1  # these are no real files
+    assert f"Settings are pinned in {home / '.env'}" in done.stdout
+    assert "LDG_SOCIAL_EVOLUTION_PROBABILITY of the shell is set aside: it stays '0.8'" in done.stdout
+    assert "LDG_SEEDS of the shell" not in done.stdout
+    assert "LDG_SEEDS=1\n" in (home / ".env").read_text()
+    assert "Traceback" not in done.stderr
+
+
+def test_a_failure_shows_its_traceback_when_asked(home: Path, tmp_path: Path) -> None:
+    home = Path(shutil.copytree(home, tmp_path / "damaged"))
+    (home / "datasets" / "office" / "events.parquet").write_text("damaged")
+    plain, traced = (ldg(*more, "--home", home, "predict", "office", "0") for more in ((), ("--traceback",)))
+    assert plain.returncode == traced.returncode == 1
+    assert "Traceback" not in plain.stderr
+    assert "half replaced" in plain.stderr
+    assert "Traceback" in traced.stderr
