@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from model.batches import draw_chance
 from model.identity import TrainingSettings
 from model.learning import Run, carry_on, generators, learn_batch, new_run
-from model.loss import draw_chance
 from model.parameters import initial_parameters, width_of
 from model.reference import Reference
 from model.state import initial_state

@@ -10,10 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from model.batches import draw_chance
 from model.checkpoint import check_identity, of_prefix, prefixed, read_tensors, write_tensors
 from model.choice import Chosen, Learned, by_place, places_of
+from model.encoder import Workspace
+from model.forward import advance_state
 from model.identity import TrainingSettings, identity
-from model.loss import draw_chance, run_batch
 from model.parameters import Parameters, initial_parameters, width_of
 from model.ranking import Frequencies, rank_events
 from model.state import State, initial_state
@@ -55,7 +57,7 @@ class Run:
     )  # an epoch: validation and test MAR a seed
     snapshots: dict[int, Tensor] = field(default_factory=dict)  # position: S of the first seed (N, C, r)
     seconds: float = 0.0
-    workspace: dict[str, Tensor] = field(default_factory=dict)
+    workspace: Workspace = field(default_factory=Workspace)
 
     @property
     def alive(self) -> Tensor:
@@ -135,7 +137,9 @@ def learn_batch(run: Run, stop: int) -> None:
     flat = run.parameters.flat.detach().requires_grad_()
     chance = draw_chance(run.stream, run.variant, start, stop, run.random, noisy=True)
     named = run.parameters.views(flat)
-    outcome = run_batch(run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True)
+    outcome = advance_state(
+        run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True
+    )
     losses = torch.stack([outcome.events, outcome.non_events, outcome.kl], dim=1) / (stop - start)  # (S, 3)
     (gradient,) = torch.autograd.grad(losses.sum(), flat)
     run.step += 1
@@ -267,7 +271,7 @@ def carry_on(
             start = state.position
             until = min(start + run.settings.batch, stop)
             chance = draw_chance(run.stream, run.variant, start, until, random, noisy=False)
-            seen = run_batch(
+            seen = advance_state(
                 run.stream, run.variant, parameters.named, state, until, chance, run.workspace, learn=False
             )
             found = rank_events(

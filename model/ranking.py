@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.dynamics import Batch
+from model.batches import Batch
 from model.intensity import compatibility_with_all, intensity
 from model.stream import Stream
 

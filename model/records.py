@@ -10,10 +10,10 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from model.attention import AttentionRows
+from model.attention.rows import AttentionRows
+from model.batches import Batch
 from model.checkpoint import read_tensors, write_tensors
 from model.choice import Chosen
-from model.dynamics import Batch
 from model.gnn import adjacency_of, embeddings
 from model.intensity import symmetric_compatibility
 from model.learning import Log, Run, carry_on, generators, rank_until
