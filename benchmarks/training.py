@@ -26,7 +26,7 @@ import torch
 
 from model.batches import draw_chance
 from model.identity import TrainingSettings
-from model.learning import Run, carry_on, generators, learn_batch, new_run
+from model.learning import Run, carry_and_rank, generators, learn_batch, new_run
 from model.parameters import initial_parameters, width_of
 from model.reference import Reference
 from model.state import initial_state
@@ -98,7 +98,7 @@ def measure_engine(
     if stop > start:
         with Progress("evaluate", stop - start, "events", lambda _: None) as progress:
             random = generators(settings.seeds, "ranking")
-            work = partial(carry_on, run, run.parameters, run.state, stop, random, progress)
+            work = partial(carry_and_rank, run, run.parameters, run.state, stop, random, progress)
             found["evaluation"] = rates(work, len(settings.seeds) * (stop - start))
     found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     return found

@@ -1,11 +1,12 @@
 """The forward pass: one batch of events through the model, from embeddings to losses."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from model.batches import Batch, Chance, advance_clocks
+from model.batches import Batch, Chance, advance_clocks, draw_chance
 from model.dynamics import EventLoop, attention_of
 from model.encoder import Workspace
 from model.gnn import adjacency_of, embeddings
@@ -55,6 +56,31 @@ def advance_state(
         state.add_survival(start, survival.detach())
         kl = versions.new_zeros(len(versions)) if logits is None else divergence(variant, logits)
         return Outcome(batch, versions, symmetric, rate, -intensities.log().sum(1), survival.sum(1), kl)
+
+
+def advance_in_batches(
+    stream: Stream,
+    variant: Variant,
+    named: dict[str, Tensor],
+    state: State,
+    stop: int,
+    random: list[torch.Generator],
+    size: int,
+    workspace: Workspace | None = None,
+) -> Iterator[Outcome]:
+    """Carry `state` to `stop` without learning, `size` events at a time; every batch as the model saw it."""
+    workspace = workspace or Workspace()
+    while state.position < stop:
+        until = min(state.position + size, stop)
+        chance = draw_chance(stream, variant, state.position, until, random, noisy=False)
+        yield advance_state(stream, variant, named, state, until, chance, workspace, learn=False)
+
+
+def current_embeddings(variant: Variant, state: State, named: dict[str, Tensor]) -> Tensor:
+    """Z of every seed as the next event would see it: (S, N, d)."""
+    if variant.is_recurrent:
+        return state.z
+    return embeddings(variant, state.z, adjacency_of(state.attention), named)
 
 
 def advance_embeddings(

@@ -1,4 +1,4 @@
-"""Conditional intensity λ of events between pairs of nodes (eqs. 5 and 14), for both kinds at once."""
+"""Conditional intensity λ of events between pairs of nodes (eqs. 5 and 12), for both kinds at once."""
 
 import torch
 from torch import Tensor

@@ -1,7 +1,7 @@
 """An event table as arrays: the stream of events a model sees, its associations and its nodes' features."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +52,10 @@ class Stream:
 
     def __len__(self) -> int:
         return len(self.u)
+
+    def moment(self, position: int) -> datetime:
+        """When the event before `position` happened."""
+        return self.start + timedelta(seconds=float(self.seconds[position - 1]))
 
 
 def load_stream(folder: Path, relation: str | None = None) -> Stream:

@@ -14,7 +14,7 @@ from model.forward import advance_state
 from model.gnn import adjacency_of
 from model.learning import generators
 from model.parameters import initial_parameters
-from model.reference import Reference, rate, static_embeddings
+from model.reference import Reference, intensity, static_embeddings
 from model.state import initial_state
 from pipeline.variants import Variant, variants_for
 from tests.model.streams import random_stream
@@ -143,4 +143,4 @@ def test_the_event_intensity_is_symmetric_in_its_nodes():
     parameters = initial_parameters(VARIANTS["dyrep-bilinear"], D, generators((0,), "weights"), torch.float64)
     p = {name: w[0] for name, w in parameters.named.items()}
     a, b = torch.rand(2, D, dtype=torch.float64)
-    assert rate(p, a, b, 1) == pytest.approx(float(rate(p, b, a, 1)), rel=1e-12)
+    assert intensity(p, a, b, 1) == pytest.approx(float(intensity(p, b, a, 1)), rel=1e-12)

@@ -13,7 +13,7 @@ from model.forward import advance_state
 from model.learning import generators
 from model.parameters import initial_parameters
 from model.ranking import Frequencies, log_density, rank_events
-from model.reference import Reference, rate
+from model.reference import Reference, intensity
 from model.state import initial_state
 from model.stream import Stream
 from pipeline.results.metrics import mid_ranks
@@ -76,7 +76,7 @@ def test_every_candidate_is_scored_by_its_conditional_density(key, monkeypatch):
                         if stream.seconds[past] > since
                     ]
                     everyone_else = stream.nodes - 2
-                    density = float(rate(p, z[u], z[j], k)) * math.exp(-sum(passed) * everyone_else / 6)
+                    density = float(intensity(p, z[u], z[j], k)) * math.exp(-sum(passed) * everyone_else / 6)
                     assert float(expected[j]) == pytest.approx(math.log(density), rel=1e-9)
                 survival.append(float(reference.survival[-1]))
 
