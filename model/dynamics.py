@@ -130,7 +130,7 @@ class EventLoop:
             source = step.neighbours.view(seeds, 2, step.width).gather(2, felt.strongest.view(seeds, 2, -1))
             flat.index_add_(0, (source * d + features).view(-1), d_strongest.reshape(-1))
             self.attention.softmax_backward(step, d_largest, felt)
-        self.neighbour.backward(self.before, d_projected)  # W_h Z of all nodes before the batch
+        self.neighbour.keep(self.before, d_projected)  # W_h Z of all nodes before the batch
         d_weights = self.attention.gradients()
         d_of_attention = [d_weights[name] for name in self.attention.weights]
         return [self.update.d_w(), self.neighbour.d_w(), *d_of_attention]

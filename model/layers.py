@@ -37,9 +37,13 @@ class Linear:
 
     def backward(self, x: Tensor, d_output: Tensor, onto: Tensor | None = None) -> Tensor:
         """d_x of the rows that were given to `forward`, added onto `onto` if it is given."""
+        self.keep(x, d_output)
+        return torch.bmm(d_output, self.w_t) if onto is None else torch.baddbmm(onto, d_output, self.w_t)
+
+    def keep(self, x: Tensor, d_output: Tensor) -> None:
+        """Keep rows for `d_w` and `d_b`; by itself where nobody wants their d_x."""
         self.inputs.append(x)
         self.d_outputs.append(d_output)
-        return torch.bmm(d_output, self.w_t) if onto is None else torch.baddbmm(onto, d_output, self.w_t)
 
     def d_w(self) -> Tensor:
         """Gradient of w."""
