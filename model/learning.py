@@ -127,9 +127,7 @@ def learn_next(run: Run, end: int, progress: Progress) -> None:
 
 
 def learn_batch(run: Run, stop: int) -> None:
-    """One optimizer step on the events up to `stop`; a seed whose loss or gradient is not finite stops
-    before it.
-    """
+    """One optimizer step on the events up to `stop`; seeds whose loss or gradient is not finite stop."""
     start = run.state.position
     flat = run.parameters.flat.detach().requires_grad_()
     chance = draw_chance(run.stream, run.variant, start, stop, run.random, noisy=True)
@@ -168,9 +166,7 @@ def stop_seed(run: Run, row: int, start: int, stop: int, losses: Tensor, gradien
 
 
 def adam_step(run: Run, gradient: Tensor) -> None:
-    """Adam on all seeds at once; the encoder's weights decay, ψ stays in its range, stopped seeds stay as
-    they are.
-    """
+    """Adam on all seeds that go on, at once; the encoder's weights decay, ψ stays in its range."""
     settings, flat = run.settings, run.parameters.flat
     first, second = run.moments
     beta1, beta2 = settings.betas
@@ -193,8 +189,7 @@ def loss_note(run: Run) -> str:
 
 
 def measure(run: Run, progress: Progress) -> None:
-    """Validation and test MAR after an epoch; the epoch with the best validation MAR is chosen, seed by
-    seed.
+    """Validation and test MAR after an epoch; each seed chooses the epoch with its best validation MAR.
 
     Both are ranked with the state as it was left by learning, carried on. Before the test period, learning
     goes on through the validation period, on a branch: the next epoch has never seen those events.

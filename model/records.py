@@ -26,9 +26,7 @@ PARTNERS = 10
 
 
 def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:
-    """Go on from the chosen epoch to the stream's end and write all files of a trained variant, model.json
-    last.
-    """
+    """Go on from the chosen epoch to the stream's end and write all files of a variant, model.json last."""
     stream, settings = run.stream, run.settings
     alive = [row for row, seed in enumerate(settings.seeds) if seed not in run.stopped]
     seeds = tuple(settings.seeds[row] for row in alive)

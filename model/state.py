@@ -95,9 +95,7 @@ def initial_state(
 
 
 def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Tensor:
-    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal where there are
-    none.
-    """
+    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal without any."""
     drawn = torch.randn(stream.nodes, d, generator=generator)
     if stream.features is None:
         return drawn

@@ -1,5 +1,4 @@
-"""Attention that the encoder infers and Gumbel-softmax samples after each event (eqs. 6 and 11), with its
-gradient.
+"""Attention that the encoder infers and Gumbel-softmax samples (eqs. 6 and 11), with its gradient.
 
 Names: `d_x` is the gradient of the loss with respect to `x`. S: seeds, N: nodes, B: events of the batch, K:
 slots in use, C: all slots, r: edge types, r': those of the prior (a sparse one has the non-edge first), d:
