@@ -1,4 +1,4 @@
-"""Seed-events a second of the engine and of the test reference, side by side in one run.
+"""Seed-events per second of the engine and of the reference, side by side in one run.
 
     python -m benchmarks.training --dataset DIR --variant ldg_learned_sparse --interaction bilinear \
         --seeds 10 --events 2000 --trainings 2 --json
@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from model.batches import draw_chance
 from model.identity import TrainingSettings
-from model.learning import Run, carry_on, generators, learn_batch, new_run
-from model.loss import draw_chance
+from model.learning import Run, carry_and_rank, generators, learn_batch, new_run
 from model.parameters import initial_parameters, width_of
 from model.reference import Reference
 from model.state import initial_state
@@ -60,7 +60,7 @@ def synthetic_stream(nodes: int, events: int, seed: int = 0) -> Stream:
 
 
 def learn_all(run: Run, stops: Iterable[int]) -> None:
-    """One optimizer step a batch."""
+    """One optimizer step per batch."""
     for stop in stops:
         learn_batch(run, stop)
 
@@ -73,7 +73,7 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def rates(work: Callable[[], object], seed_events: int) -> dict[str, float]:
-    """Seed-events a second of `work`."""
+    """Seed-events per second of `work`."""
     clock, processor = timed(work)
     return {
         "seed_events_per_second": round(seed_events / clock, 2),
@@ -98,14 +98,14 @@ def measure_engine(
     if stop > start:
         with Progress("evaluate", stop - start, "events", lambda _: None) as progress:
             random = generators(settings.seeds, "ranking")
-            work = partial(carry_on, run, run.parameters, run.state, stop, random, progress)
+            work = partial(carry_and_rank, run, run.parameters, run.state, stop, random, progress)
             found["evaluation"] = rates(work, len(settings.seeds) * (stop - start))
     found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     return found
 
 
 def measure_reference(stream: Stream, variant: Variant, d: int, events: int) -> dict[str, float]:
-    """The test reference on one seed: forward and gradient of a batch of `events`."""
+    """The reference on one seed: forward and gradient of a batch of `events`."""
     d = width_of(variant, d)
     parameters = initial_parameters(variant, d, generators((0,), "weights"))
     state = initial_state(stream, variant, d, generators((0,), "start"))
@@ -125,7 +125,7 @@ def measure_reference(stream: Stream, variant: Variant, d: int, events: int) -> 
 
 
 def measure_growth(settings: TrainingSettings, events: int) -> dict[str, Any]:
-    """Processor time an event of learned sparse bilinear LDG against N, and its slope in log–log."""
+    """Processor time per event of learned sparse bilinear LDG against N, and its slope in log–log."""
     variant = variant_named("ldg_learned_sparse-bilinear", ["Follow"])
     seconds = {}
     for nodes in GROWTH:

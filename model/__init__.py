@@ -1,1 +1,23 @@
-"""DyRep and LDG on event tables as tensors."""
+"""DyRep and LDG on event tables as tensors: `train` a variant, `load` it, and let it predict.
+
+`import model` imports no torch; the first use of `train` or `load` does.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from model.forecast import load
+    from model.identity import TrainingSettings
+    from model.training import train
+
+__all__ = ["TrainingSettings", "load", "train"]
+
+ROOMS = {"TrainingSettings": "model.identity", "load": "model.forecast", "train": "model.training"}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a function or a class
+    """Import what is asked for when it is asked for."""
+    if name not in ROOMS:
+        raise AttributeError(f"module 'model' has no attribute {name!r}")
+    return getattr(import_module(ROOMS[name]), name)

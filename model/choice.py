@@ -1,6 +1,4 @@
-"""What is kept of the epoch that validation chose: weights, and the state that the stream left behind under
-them.
-"""
+"""What is kept of the epoch that validation chose: weights, and the state the stream left under them."""
 
 from dataclasses import dataclass
 from typing import Self

@@ -1,39 +1,35 @@
-"""LDG's encoder (eqs. 8–12): attention between u and v from all embeddings, with its gradient written out.
+"""LDG's encoder (eqs. 7–10): logits of S_uv and S_vu from all embeddings, with the gradient written out.
 
 Only edges into u and v are ever used, so one event costs 2(N − 1) first-pass edges. The products of weights
-that do not change within a batch are folded once a batch by autograd; the per-event part below is explicit,
-because at d = 32 the bookkeeping of automatic differentiation costs more than the arithmetic. S: seeds, N:
-nodes, d: width.
-"""
+that do not change within a batch are folded once per batch by automatic differentiation; what follows per
+event is explicit, because at d = 32 the bookkeeping of automatic differentiation costs more than the
+arithmetic. Every layer keeps what its own gradient needs, and gives it: `forward` in stream order, then
+`backward` in reverse, then `gradients`.
 
-from dataclasses import dataclass, field
+Names: `d_x` is the gradient of the loss with respect to `x`; `w_t` is w transposed. S: seeds, N: nodes, d:
+width, r': edge types of the prior.
+"""
 
 import torch
 from torch import Tensor
 
-from model.functions import elu_
+from model.functions import elu_, elu_gradient
+from model.layers import Linear, Network, Total
 from pipeline.variants import Variant
 
-KEPT = ("hidden1", "edges1")  # what every event of a batch keeps for its gradient
-elu_backward = torch.ops.aten.elu_backward
 
+class Workspace:
+    """Memory that outlives a batch: fresh pages for every event cost as much as filling them."""
 
-def elu_gradient(gradient: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
-    """Gradient before an ELU from the gradient after it and its output."""
-    if out is None:
-        return elu_backward(gradient, 1.0, 1.0, 1.0, True, output)
-    return elu_backward.grad_input(gradient, 1.0, 1.0, 1.0, True, output, grad_input=out)
+    def __init__(self) -> None:
+        self.blocks: dict[str, Tensor] = {}
 
-
-def layer(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    """ELU(x w + b) of rows x (S, R, ·); b is (S, 1, ·)."""
-    return elu_(torch.baddbmm(b, x, w))
-
-
-def network(x: Tensor, weights: dict[str, Tensor], name: str) -> tuple[Tensor, Tensor]:
-    """A two-layer ELU network: its hidden layer and its output."""
-    hidden = layer(x, weights[f"{name}.w1"], weights[f"{name}.b1"])
-    return hidden, layer(hidden, weights[f"{name}.w2"], weights[f"{name}.b2"])
+    def block(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Memory of this shape, with anything in it; a longer block of this name serves as well."""
+        block = self.blocks.get(name)
+        if block is None or block.shape[1:] != shape[1:] or len(block) < shape[0] or block.dtype != dtype:
+            block = self.blocks[name] = torch.empty(shape, dtype=dtype)
+        return block
 
 
 def folded_weights(variant: Variant, named: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -53,257 +49,299 @@ def folded_weights(variant: Variant, named: dict[str, Tensor]) -> dict[str, Tens
     return {name: w.contiguous() if w.dim() == 3 else w.unsqueeze(1) for name, w in weights.items()}
 
 
-class Rows:
-    """Rows that meet a weight once an event, kept so that its gradient is one product after the loop."""
+class BilinearIncoming:
+    """The first layer of f_edge¹ for edges from every node into u and v: a bilinear map of the two nodes."""
 
-    def __init__(self) -> None:
-        self.inputs: list[Tensor] = []
-        self.gradients: list[Tensor] = []
+    def __init__(self, weights: dict[str, Tensor], undone: int) -> None:
+        self.undone = undone
+        self.fold = Linear(weights["edge1.fold"])
+        self.bias_twice = weights["edge1.b1"].repeat(1, 1, 2)  # for both receivers at once
+        self.d_bias = Total()
+        self.tape: list[tuple[Tensor, Tensor]] = []
 
-    def add(self, inputs: Tensor, gradient: Tensor) -> None:
-        """Keep one event's rows: inputs (S, R, a), gradient of the outputs (S, R, b)."""
-        self.inputs.append(inputs)
-        self.gradients.append(gradient)
+    def forward(self, nodes: Tensor, h: Tensor, out: Tensor) -> None:
+        """Sums before the ELU into `out` (S, N, 2·d), from h¹ of u and v (S, 2, d) and of all nodes."""
+        seeds, _, d = nodes.shape
+        mixed = self.fold.forward(nodes).view(seeds, 2, d, d)  # (S, receiver, sender, output)
+        mixed = mixed.transpose(1, 2).reshape(seeds, d, 2 * d)
+        torch.baddbmm(self.bias_twice, h, mixed, out=out)
+        if self.undone:
+            self.tape.append((nodes, mixed))
 
-    def weight(self) -> Tensor:
-        """Gradient of the weight: (S, a, b)."""
-        return torch.cat(self.inputs, 1).transpose(1, 2) @ torch.cat(self.gradients, 1)
+    def backward(self, uv: Tensor, d_sums: Tensor, h: Tensor, d_h: Tensor) -> None:
+        """Add to `d_h` (S, N, d) what `d_sums` (S, N, 2·d) says of senders and of the receivers u and v."""
+        nodes, mixed = self.tape.pop()
+        seeds, count, d = h.shape
+        d_mixed = torch.bmm(h.transpose(1, 2), d_sums).view(seeds, d, 2, d).transpose(1, 2)
+        d_h.baddbmm_(d_sums, mixed.transpose(1, 2))
+        self.d_bias.add_sum(d_sums.view(seeds, 2 * count, d))
+        d_h.index_add_(1, uv, self.fold.backward(nodes, d_mixed.reshape(seeds, 2, d * d)))
 
-    def bias(self) -> Tensor:
-        """Gradient of the bias: (S, 1, b)."""
-        return torch.cat(self.gradients, 1).sum(1, keepdim=True)
+    def gradients(self) -> dict[str, Tensor]:
+        """Gradients by the names of the weights."""
+        return {"edge1.fold": self.fold.d_w(), "edge1.b1": self.d_bias()}
 
 
-@dataclass
-class Trace:
-    """What one event leaves for its gradient."""
+class ConcatIncoming:
+    """The first layer of f_edge¹ for edges from every node into u and v: a linear map of the two nodes."""
 
-    nodes: Tensor  # (S, 2, d): h¹ of u and v
-    logits: Tensor = field(default_factory=torch.Tensor)  # (S, 2, r')
-    hidden1: Tensor | None = None  # (S, N, 2·d), first-pass edges into u and v: first layer
-    edges1: Tensor | None = None  # (S, 2·N, d): second layer
-    mixed: Tensor | None = None  # (S, d, 2·d): W¹ folded, contracted with h¹ of the receivers
-    received: Tensor | None = None  # (S, 2, d): mean over incoming edges
-    node2: tuple[Tensor, Tensor] | None = None
-    final: tuple[Tensor, ...] = ()
+    def __init__(self, weights: dict[str, Tensor], undone: int) -> None:
+        self.undone = undone
+        w = weights["edge1.w1"]
+        d = w.shape[2]
+        self.of_senders, self.of_senders_t = w[:, :d], w.transpose(1, 2).contiguous()[:, :, :d]
+        self.d_of_senders = Total()
+        self.of_receivers = Linear(w[:, d:], weights["edge1.b1"])
+        self.tape: list[Tensor] = []
+
+    def forward(self, nodes: Tensor, h: Tensor, out: Tensor) -> None:
+        """Sums before the ELU into `out` (S, N, 2·d), from h¹ of u and v (S, 2, d) and of all nodes."""
+        senders = torch.bmm(h, self.of_senders)  # (S, N, d)
+        receivers = self.of_receivers.forward(nodes)
+        seeds, count, d = h.shape
+        torch.add(senders.unsqueeze(2), receivers.unsqueeze(1), out=out.view(seeds, count, 2, d))
+        if self.undone:
+            self.tape.append(nodes)
+
+    def backward(self, uv: Tensor, d_sums: Tensor, h: Tensor, d_h: Tensor) -> None:
+        """Add to `d_h` (S, N, d) what `d_sums` (S, N, 2·d) says of senders and of the receivers u and v."""
+        nodes = self.tape.pop()
+        by_receiver = d_sums.view(*h.shape[:2], 2, h.shape[2])
+        d_senders, d_receivers = by_receiver.sum(2), by_receiver.sum(1)  # (S, N, d), (S, 2, d)
+        self.d_of_senders.add_product(h, d_senders)
+        d_h.baddbmm_(d_senders, self.of_senders_t)
+        d_h.index_add_(1, uv, self.of_receivers.backward(nodes, d_receivers))
+
+    def gradients(self) -> dict[str, Tensor]:
+        """Gradients by the names of the weights."""
+        d_w = torch.cat([self.d_of_senders(), self.of_receivers.d_w()], dim=1)
+        return {"edge1.w1": d_w, "edge1.b1": self.of_receivers.d_b()}
+
+
+class IncomingEdges:
+    """Eq. 8 for edges from every node into u and v, and the mean over them that eq. 9 starts from."""
+
+    def __init__(
+        self, weights: dict[str, Tensor], bilinear: bool, h: Tensor, workspace: Workspace, undone: int
+    ) -> None:
+        self.undone = undone
+        self.first = (BilinearIncoming if bilinear else ConcatIncoming)(weights, undone)
+        self.w2, self.b2 = weights["edge1.w2"], weights["edge1.b2"]
+        self.w2_t = self.w2.transpose(1, 2).contiguous()
+        self.d_w2, self.d_b2 = Total(), Total()
+        seeds, nodes, d = h.shape
+        shape = (max(undone, 1), seeds, nodes, 2 * d)
+        self.hidden, self.edges = (workspace.block(name, shape, h.dtype) for name in ("hidden", "edges"))
+        self.scratch, self.d_hidden, self.d_edges = (
+            workspace.block(name, shape[1:], h.dtype) for name in ("scratch", "d_hidden", "d_edges")
+        )
+
+    def forward(self, b: int, uv: Tensor, nodes: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        """From h¹ of u and v (S, 2, d) and of all nodes (S, N, d): the mean over edges into u and into v, and
+        the edges (u, v) and (v, u), both (S, 2, d).
+        """
+        seeds, count, d = h.shape
+        at = b if self.undone else 0
+        hidden, edges = self.hidden[at], self.edges[at].view(seeds, 2 * count, d)
+        self.first.forward(nodes, h, out=hidden)
+        elu_(hidden, self.scratch)
+        torch.baddbmm(self.b2, hidden.view(seeds, 2 * count, d), self.w2, out=edges)
+        elu_(edges, self.scratch.view_as(edges))
+        by_edge = edges.view(seeds, count, 2, d)
+        block = by_edge.index_select(1, uv)  # (S, sender u v, receiver u v, d)
+        loops = block.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (S, 2, d): self-loops are no edges
+        pair = block.flip(2).diagonal(dim1=1, dim2=2).transpose(1, 2).contiguous()  # (S, edge uv vu, d)
+        return (by_edge.sum(1) - loops) / (count - 1), pair
+
+    def backward(self, b: int, uv: Tensor, d_mean: Tensor, d_pair: Tensor, h: Tensor, d_h: Tensor) -> None:
+        """Add to `d_h` (S, N, d): each edge into u or v feeds the mean; (u, v) and (v, u) feed `pair` too."""
+        seeds, count, d = h.shape
+        hidden, by_edge = self.hidden[b], self.edges[b].view(seeds, count, 2, d)
+        d_incoming = d_mean / (count - 1)
+        d_edges = self.d_edges.view(seeds, count, 2, d)
+        elu_gradient(d_incoming.unsqueeze(1).expand_as(by_edge), by_edge, out=d_edges)
+        d_block = torch.zeros(seeds, 2, 2, d, dtype=h.dtype)  # (S, sender, receiver, d); self-loops stay 0
+        d_block[:, 0, 1] = d_incoming[:, 1] + d_pair[:, 0]
+        d_block[:, 1, 0] = d_incoming[:, 0] + d_pair[:, 1]
+        d_edges.index_copy_(1, uv, elu_gradient(d_block, by_edge.index_select(1, uv)))
+        d_edges = d_edges.view(seeds, 2 * count, d)
+        self.d_w2.add_product(hidden.view(seeds, 2 * count, d), d_edges)
+        self.d_b2.add_sum(d_edges)
+        torch.bmm(d_edges, self.w2_t, out=self.d_hidden.view(seeds, 2 * count, d))
+        d_sums = elu_gradient(self.d_hidden, hidden, out=self.d_hidden)
+        self.first.backward(uv, d_sums, h, d_h)
+
+    def gradients(self) -> dict[str, Tensor]:
+        """Gradients by the names of the weights."""
+        return {**self.first.gradients(), "edge1.w2": self.d_w2(), "edge1.b2": self.d_b2()}
+
+
+class BilinearPair:
+    """The first layer of the last edge network: a bilinear map of u and v, and a linear one of `skip`."""
+
+    def __init__(self, weights: dict[str, Tensor], edge: str, undone: int) -> None:
+        self.edge, self.undone = edge, undone
+        self.b1 = weights[f"{edge}.b1"]
+        self.fold = Linear(weights[f"{edge}.fold"])
+        self.skip = Linear(weights[f"{edge}.skip"]) if f"{edge}.skip" in weights else None
+        self.d_sums: list[Tensor] = []
+        self.tape: list[tuple[Tensor, Tensor, Tensor | None]] = []
+
+    def forward(self, nodes: Tensor, skip: Tensor | None) -> Tensor:
+        """Sums before the ELU for edges (u, v) and (v, u), from states of u and v, all (S, 2, d)."""
+        seeds, _, d = nodes.shape
+        mixed = self.fold.forward(nodes.flip(1)).view(2 * seeds, d, d)
+        sums = torch.bmm(nodes.view(2 * seeds, 1, d), mixed).view(seeds, 2, d) + self.b1
+        if self.skip is not None:
+            assert skip is not None
+            sums = torch.baddbmm(sums, skip, self.skip.w)
+        if self.undone:
+            self.tape.append((nodes, mixed, skip))
+        return sums
+
+    def backward(self, d_sums: Tensor) -> tuple[Tensor, Tensor | None]:
+        """d_nodes and d_skip of the last event not yet undone."""
+        nodes, mixed, skip = self.tape.pop()
+        seeds, _, d = nodes.shape
+        self.d_sums.append(d_sums)
+        d_senders = torch.bmm(mixed, d_sums.view(2 * seeds, d, 1)).view(seeds, 2, d)
+        d_mixed = torch.bmm(nodes.reshape(2 * seeds, d, 1), d_sums.view(2 * seeds, 1, d))
+        d_receivers = self.fold.backward(nodes.flip(1), d_mixed.view(seeds, 2, d * d))
+        d_nodes = d_senders + d_receivers.flip(1)
+        if self.skip is None:
+            return d_nodes, None
+        assert skip is not None
+        return d_nodes, self.skip.backward(skip, d_sums)
+
+    def gradients(self) -> dict[str, Tensor]:
+        """Gradients by the names of the weights."""
+        d_weights = {
+            f"{self.edge}.fold": self.fold.d_w(),
+            f"{self.edge}.b1": torch.cat(self.d_sums, 1).sum(1, keepdim=True),
+        }
+        return d_weights if self.skip is None else d_weights | {f"{self.edge}.skip": self.skip.d_w()}
+
+
+class ConcatPair:
+    """The first layer of the last edge network: a linear map of u, v and, if there is one, `skip`."""
+
+    def __init__(self, weights: dict[str, Tensor], edge: str, undone: int) -> None:
+        self.edge, self.undone = edge, undone
+        self.linear = Linear(weights[f"{edge}.w1"], weights[f"{edge}.b1"])
+        self.tape: list[Tensor] = []
+
+    def forward(self, nodes: Tensor, skip: Tensor | None) -> Tensor:
+        """Sums before the ELU for edges (u, v) and (v, u), from states of u and v, all (S, 2, d)."""
+        parts = [nodes, nodes.flip(1)] if skip is None else [nodes, nodes.flip(1), skip]
+        inputs = torch.cat(parts, dim=2)
+        if self.undone:
+            self.tape.append(inputs)
+        return self.linear.forward(inputs)
+
+    def backward(self, d_sums: Tensor) -> tuple[Tensor, Tensor | None]:
+        """d_nodes and d_skip of the last event not yet undone."""
+        inputs = self.tape.pop()
+        d = d_sums.shape[2]
+        d_inputs = self.linear.backward(inputs, d_sums)
+        d_nodes = d_inputs[:, :, :d] + d_inputs[:, :, d : 2 * d].flip(1)
+        return d_nodes, d_inputs[:, :, 2 * d :] if inputs.shape[2] > 2 * d else None
+
+    def gradients(self) -> dict[str, Tensor]:
+        """Gradients by the names of the weights."""
+        return {f"{self.edge}.w1": self.linear.d_w(), f"{self.edge}.b1": self.linear.d_b()}
+
+
+class LastEdges:
+    """Eq. 10 (eq. 8 with one pass) for edges (u, v) and (v, u), and the linear layer that gives logits."""
+
+    def __init__(self, weights: dict[str, Tensor], bilinear: bool, edge: str, undone: int) -> None:
+        self.edge, self.undone = edge, undone
+        self.first = (BilinearPair if bilinear else ConcatPair)(weights, edge, undone)
+        self.second = Linear(weights[f"{edge}.w2"], weights[f"{edge}.b2"])
+        self.out = Linear(weights["out.w"], weights["out.b"])
+        self.tape: list[tuple[Tensor, Tensor]] = []
+
+    def forward(self, nodes: Tensor, skip: Tensor | None) -> Tensor:
+        """Logits (S, 2, r') from the states of u and v and the first-pass edges between them (S, 2, d)."""
+        hidden = elu_(self.first.forward(nodes, skip))
+        output = elu_(self.second.forward(hidden))
+        if self.undone:
+            self.tape.append((hidden, output))
+        return self.out.forward(output)
+
+    def backward(self, d_logits: Tensor) -> tuple[Tensor, Tensor | None]:
+        """d_nodes and d_skip of the last event not yet undone."""
+        hidden, output = self.tape.pop()
+        d_second = elu_gradient(self.out.backward(output, d_logits), output)
+        d_first = elu_gradient(self.second.backward(hidden, d_second), hidden)
+        return self.first.backward(d_first)
+
+    def gradients(self) -> dict[str, Tensor]:
+        """Gradients by the names of the weights."""
+        return {
+            **self.first.gradients(),
+            f"{self.edge}.w2": self.second.d_w(),
+            f"{self.edge}.b2": self.second.d_b(),
+            "out.w": self.out.d_w(),
+            "out.b": self.out.d_b(),
+        }
 
 
 class Encoder:
-    """The encoder of one batch of events: `forward` in stream order, then `backward` in reverse, then
-    `gradients`.
-    """
+    """The encoder of one batch of events. It keeps h¹ of all nodes and refreshes it two rows at a time."""
 
     def __init__(
-        self, variant: Variant, weights: dict[str, Tensor], workspace: dict[str, Tensor], keep: int
+        self, variant: Variant, weights: dict[str, Tensor], z: Tensor, workspace: Workspace, undone: int
     ) -> None:
-        self.two_pass = variant.passes == 2
-        self.bilinear = variant.of_encoder == "bilinear"
-        self.weights = weights
-        self.transposed = {
-            name: w.transpose(1, 2).contiguous() for name, w in weights.items() if w.shape[1] > 1
-        }
-        self.bias_twice = weights["edge1.b1"].repeat(1, 1, 2)  # for both receivers at once
-        self.workspace, self.keep = workspace, keep
-        self.rows: dict[str, Rows] = {}
-        self.sums: dict[str, Tensor] = {}
+        """`z` (S, N, d): all embeddings before the batch; `undone`: how many events will be, 0 for none."""
+        two_pass, bilinear = variant.passes == 2, variant.of_encoder == "bilinear"
+        self.undone = undone
+        self.node1 = Network(weights, "node1", undone, view=True)
+        self.h = self.node1.forward(z).clone()  # (S, N, d): h¹, eq. 7
+        self.incoming = IncomingEdges(weights, bilinear, z, workspace, undone) if two_pass else None
+        self.node2 = Network(weights, "node2", undone) if two_pass else None
+        self.last = LastEdges(weights, bilinear, "edge2" if two_pass else "edge1", undone)
+        self.tape: list[Tensor] = []
 
-    # ---- forward
+    def forward(self, b: int, uv: Tensor) -> Tensor:
+        """Logits of S_uv and S_vu (S, 2, r') by Z before event `b` of the batch: eqs. 8–10."""
+        nodes = self.h.index_select(1, uv)  # (S, 2, d)
+        if self.undone:
+            self.tape.append(nodes)
+        if self.incoming is None or self.node2 is None:
+            return self.last.forward(nodes, None)
+        mean, pair = self.incoming.forward(b, uv, nodes, self.h)
+        return self.last.forward(self.node2.forward(mean), pair)
 
-    def forward(self, event: int, uv: Tensor, h: Tensor) -> Trace:
-        """Logits of the edges (u, v) and (v, u) from h¹ of all nodes (S, N, d); `event` counts within the
-        batch.
-        """
-        trace = Trace(h.index_select(1, uv))
-        if not self.two_pass:
-            trace.logits, trace.final = self.pair_forward("edge1", trace.nodes, None)
-            return trace
-        seeds, nodes, d = h.shape
-        hidden, edges = self.first_pass(event, trace, h)
-        block = edges.view(seeds, nodes, 2, d).index_select(1, uv)  # (S, sender u v, receiver u v, d)
-        own = block.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (S, 2, d): the self-loops, which are no edges
-        skip = block.flip(2).diagonal(dim1=1, dim2=2).transpose(1, 2).contiguous()  # (S, edge uv vu, d)
-        trace.hidden1, trace.edges1 = hidden, edges
-        trace.received = (edges.view(seeds, nodes, 2, d).sum(1) - own) / (nodes - 1)
-        trace.node2 = network(trace.received, self.weights, "node2")
-        trace.logits, trace.final = self.pair_forward("edge2", trace.node2[1], skip)
-        return trace
-
-    def first_pass(self, event: int, trace: Trace, h: Tensor) -> tuple[Tensor, Tensor]:
-        """First-pass edges from every node into u and v: both layers of f_edge¹, in kept memory."""
-        w = self.weights
-        seeds, nodes, d = h.shape
-        hidden = self.memory("hidden1", event, (seeds, nodes, 2 * d), h)
-        edges = self.memory("edges1", event, (seeds, 2 * nodes, d), h)
-        if self.bilinear:
-            mixed = torch.bmm(trace.nodes, w["edge1.fold"]).view(
-                seeds, 2, d, d
-            )  # (S, receiver, sender, output)
-            trace.mixed = mixed.transpose(1, 2).reshape(seeds, d, 2 * d)
-            torch.baddbmm(self.bias_twice, h, trace.mixed, out=hidden)
-        else:
-            senders = torch.bmm(h, w["edge1.w1"][:, :d])  # (S, N, d)
-            receivers = torch.baddbmm(w["edge1.b1"], trace.nodes, w["edge1.w1"][:, d:])
-            torch.add(senders.unsqueeze(2), receivers.unsqueeze(1), out=hidden.view(seeds, nodes, 2, d))
-        scratch = self.memory("scratch", 0, (seeds, nodes, 2 * d), h)
-        elu_(hidden, scratch)
-        torch.baddbmm(w["edge1.b2"], hidden.view(seeds, 2 * nodes, d), w["edge1.w2"], out=edges)
-        elu_(edges, scratch.view_as(edges))
-        return hidden, edges
-
-    def pair_forward(
-        self, edge: str, nodes: Tensor, skip: Tensor | None
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Edges (u, v) and (v, u) from node states (S, 2, d) [and first-pass edges]: logits, and what was on
-        the way.
-        """
-        w = self.weights
-        seeds, _, d = nodes.shape
-        receivers = nodes.flip(1)
-        if self.bilinear:
-            mixed = torch.bmm(receivers, w[f"{edge}.fold"]).view(2 * seeds, d, d)
-            summed = torch.bmm(nodes.view(2 * seeds, 1, d), mixed).view(seeds, 2, d) + w[f"{edge}.b1"]
-            if skip is not None:
-                summed = torch.baddbmm(summed, skip, w[f"{edge}.skip"])
-            inputs = skip if skip is not None else nodes
-        else:
-            mixed = nodes
-            inputs = torch.cat([nodes, receivers] if skip is None else [nodes, receivers, skip], dim=2)
-            summed = torch.baddbmm(w[f"{edge}.b1"], inputs, w[f"{edge}.w1"])
-        hidden = elu_(summed)
-        output = layer(hidden, w[f"{edge}.w2"], w[f"{edge}.b2"])
-        logits = torch.baddbmm(w["out.b"], output, w["out.w"])
-        return logits, (nodes, mixed, inputs, hidden, output)
-
-    def memory(self, name: str, event: int, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """Memory that lives over batches: fresh pages for every event cost as much as filling them."""
-        events = self.keep if name in KEPT else 1
-        kept = self.workspace.get(name)
-        if kept is None or kept.shape[1:] != shape or len(kept) < events or kept.dtype != like.dtype:
-            kept = self.workspace[name] = like.new_empty((events, *shape))
-        return kept[event % events]
-
-    # ---- backward
-
-    def backward(self, uv: Tensor, trace: Trace, gradient: Tensor, h: Tensor, of_h: Tensor) -> None:
-        """Add to `of_h` (S, N, d) the gradient of h¹ given that of the logits (S, 2, r')."""
-        if not self.two_pass:
-            of_nodes, _ = self.pair_backward("edge1", trace.final, gradient, skips=False)
-            of_h.index_add_(1, uv, of_nodes)
+    def backward(self, b: int, uv: Tensor, d_logits: Tensor) -> None:
+        """Undo `forward` and the refreshing after it: h¹ and its gradient are those before the event."""
+        self.h.index_copy_(1, uv, self.tape.pop())
+        d_nodes, d_pair = self.last.backward(d_logits)
+        if self.incoming is None or self.node2 is None:
+            self.d_h.index_add_(1, uv, d_nodes)
             return
-        assert trace.node2 is not None
-        assert trace.received is not None
-        of_node2, of_skip = self.pair_backward("edge2", trace.final, gradient, skips=True)
-        assert of_skip is not None
-        hidden, output = trace.node2
-        of_output = elu_gradient(of_node2, output)
-        of_hidden = elu_gradient(torch.bmm(of_output, self.transposed["node2.w2"]), hidden)
-        self.keep_rows("node2.2", hidden, of_output)
-        self.keep_rows("node2.1", trace.received, of_hidden)
-        of_received = torch.bmm(of_hidden, self.transposed["node2.w1"]) / (h.shape[1] - 1)
-        self.first_pass_backward(uv, trace, of_received, of_skip, h, of_h)
+        assert d_pair is not None
+        self.incoming.backward(b, uv, self.node2.backward(d_nodes), d_pair, self.h, self.d_h)
 
-    def first_pass_backward(
-        self, uv: Tensor, trace: Trace, of_received: Tensor, of_skip: Tensor, h: Tensor, of_h: Tensor
-    ) -> None:
-        """Through f_edge¹: every edge into u or v feeds the mean; (u, v) and (v, u) feed the skip connection
-        too.
-        """
-        hidden, edges = trace.hidden1, trace.edges1
-        assert hidden is not None
-        assert edges is not None
-        seeds, nodes, d = h.shape
-        by_edge = edges.view(seeds, nodes, 2, d)
-        of_edges = self.memory("of_edges", 0, (seeds, nodes, 2, d), h)
-        elu_gradient(of_received.unsqueeze(1).expand_as(by_edge), by_edge, out=of_edges)
-        block = torch.zeros(seeds, 2, 2, d, dtype=h.dtype)  # (S, sender, receiver, d); self-loops stay 0
-        block[:, 0, 1] = of_received[:, 1] + of_skip[:, 0]
-        block[:, 1, 0] = of_received[:, 0] + of_skip[:, 1]
-        of_edges.index_copy_(1, uv, elu_gradient(block, by_edge.index_select(1, uv)))
-        of_edges = of_edges.view(seeds, 2 * nodes, d)
-        self.accumulate("edge1.w2", hidden.view(seeds, 2 * nodes, d), of_edges)
-        self.add_sum("edge1.b2", of_edges)
-        of_hidden = self.memory("of_hidden", 0, (seeds, 2 * nodes, d), h)
-        torch.bmm(of_edges, self.transposed["edge1.w2"], out=of_hidden)
-        of_hidden = elu_gradient(of_hidden.view_as(hidden), hidden, out=of_hidden.view_as(hidden))
-        if self.bilinear:
-            assert trace.mixed is not None
-            of_mixed = torch.bmm(h.transpose(1, 2), of_hidden).view(seeds, d, 2, d).transpose(1, 2)
-            of_mixed = of_mixed.reshape(seeds, 2, d * d)
-            of_h.baddbmm_(of_hidden, trace.mixed.transpose(1, 2))
-            self.keep_rows("edge1.fold", trace.nodes, of_mixed)
-            self.add_sum("edge1.b1", of_hidden.view(seeds, 2 * nodes, d))
-            of_nodes = torch.bmm(of_mixed, self.transposed["edge1.fold"])
-        else:
-            by_receiver = of_hidden.view(seeds, nodes, 2, d)
-            of_senders = by_receiver.sum(2)  # (S, N, d)
-            of_receivers = by_receiver.sum(1)  # (S, 2, d)
-            self.accumulate("edge1.senders", h, of_senders)
-            of_h.baddbmm_(of_senders, self.transposed["edge1.w1"][:, :, :d])
-            self.keep_rows("edge1.receivers", trace.nodes, of_receivers)
-            of_nodes = torch.bmm(of_receivers, self.transposed["edge1.w1"][:, :, d:])
-        of_h.index_add_(1, uv, of_nodes)
+    def refresh(self, uv: Tensor, new: Tensor) -> None:
+        """h¹ of u and v from their new embeddings (S, 2, d): eq. 7."""
+        self.h.index_copy_(1, uv, self.node1.forward(new))
 
-    def pair_backward(
-        self, edge: str, final: tuple[Tensor, ...], gradient: Tensor, skips: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Gradient of the node states (S, 2, d) and of the first-pass edges of `pair_forward`."""
-        nodes, mixed, inputs, hidden, output = final
-        seeds, _, d = nodes.shape
-        of_output = elu_gradient(torch.bmm(gradient, self.transposed["out.w"]), output)
-        of_hidden = elu_gradient(torch.bmm(of_output, self.transposed[f"{edge}.w2"]), hidden)
-        self.keep_rows("out", output, gradient)
-        self.keep_rows(f"{edge}.2", hidden, of_output)
-        self.keep_rows(f"{edge}.1", inputs, of_hidden)
-        if self.bilinear:
-            of_senders = torch.bmm(mixed, of_hidden.view(2 * seeds, d, 1)).view(seeds, 2, d)
-            of_mixed = torch.bmm(nodes.reshape(2 * seeds, d, 1), of_hidden.view(2 * seeds, 1, d)).view(
-                seeds, 2, d * d
-            )
-            self.keep_rows(f"{edge}.fold", nodes.flip(1), of_mixed)
-            of_nodes = of_senders + torch.bmm(of_mixed, self.transposed[f"{edge}.fold"]).flip(1)
-            return of_nodes, torch.bmm(of_hidden, self.transposed[f"{edge}.skip"]) if skips else None
-        of_inputs = torch.bmm(of_hidden, self.transposed[f"{edge}.w1"])
-        of_nodes = of_inputs[:, :, :d] + of_inputs[:, :, d : 2 * d].flip(1)
-        return of_nodes, of_inputs[:, :, 2 * d :] if skips else None
+    def refresh_backward(self, uv: Tensor, d_new: Tensor) -> Tensor:
+        """`d_new` and what h¹ of u and v adds to it; they start without a gradient before the event."""
+        d_new = self.node1.backward(self.d_h.index_select(1, uv), onto=d_new)
+        self.d_h.index_fill_(1, uv, 0.0)
+        return d_new
 
-    def keep_rows(self, name: str, inputs: Tensor, gradient: Tensor) -> None:
-        """Keep small rows whose weight's gradient is computed after the loop."""
-        self.rows.setdefault(name, Rows()).add(inputs, gradient)
-
-    def accumulate(self, name: str, inputs: Tensor, gradient: Tensor) -> None:
-        """Add the gradient of a weight that meets all N rows at once."""
-        if name not in self.sums:
-            self.sums[name] = torch.bmm(inputs.transpose(1, 2), gradient)
-        else:
-            self.sums[name].baddbmm_(inputs.transpose(1, 2), gradient)
-
-    def add_sum(self, name: str, gradient: Tensor) -> None:
-        """Add the gradient of a bias over rows (S, R, d)."""
-        self.sums[name] = gradient.sum(1, keepdim=True) + self.sums.get(name, 0)
+    def start_backward(self) -> None:
+        """Begin with no gradient of h¹ after the batch."""
+        self.d_h = torch.zeros_like(self.h)  # of the rows that are current at the event being undone
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients of the folded weights, by name."""
-        rows, sums = self.rows, self.sums
-        found = {"out.w": rows["out"].weight(), "out.b": rows["out"].bias()}
-        last = "edge2" if self.two_pass else "edge1"
-        found |= {f"{last}.w2": rows[f"{last}.2"].weight(), f"{last}.b2": rows[f"{last}.2"].bias()}
-        found[f"{last}.b1"] = rows[f"{last}.1"].bias()
-        if self.bilinear:
-            found[f"{last}.fold"] = rows[f"{last}.fold"].weight()
-            if self.two_pass:
-                found[f"{last}.skip"] = rows[f"{last}.1"].weight()
-        else:
-            found[f"{last}.w1"] = rows[f"{last}.1"].weight()
-        if not self.two_pass:
-            return found
-        for step in ("1", "2"):
-            found[f"node2.w{step}"] = rows[f"node2.{step}"].weight()
-            found[f"node2.b{step}"] = rows[f"node2.{step}"].bias()
-        found |= {"edge1.w2": sums["edge1.w2"], "edge1.b2": sums["edge1.b2"]}
-        if self.bilinear:
-            found |= {"edge1.fold": rows["edge1.fold"].weight(), "edge1.b1": sums["edge1.b1"]}
-        else:
-            receivers = rows["edge1.receivers"]
-            found["edge1.w1"] = torch.cat([sums["edge1.senders"], receivers.weight()], dim=1)
-            found["edge1.b1"] = receivers.bias()
-        return found
+        """Gradients by the names of the folded weights, once every event is undone."""
+        self.node1.backward(self.d_h)  # h¹ of all nodes before the batch
+        d_weights = self.node1.gradients() | self.last.gradients()
+        for layer in (self.incoming, self.node2):
+            if layer is not None:
+                d_weights |= layer.gradients()
+        return d_weights

@@ -14,6 +14,7 @@ from torch import Tensor
 VECTOR = 32  # elements that the widest kernels take at once: two registers of 16 numbers
 FEW = 512  # elements of a seed up to which calls cost more than arithmetic
 LOG2_E = math.log2(math.e)
+elu_backward = torch.ops.aten.elu_backward
 
 
 def in_whole_vectors(x: Tensor) -> bool:
@@ -52,3 +53,10 @@ def elu_(x: Tensor, scratch: Tensor | None = None) -> Tensor:
     negative = x.clamp_max(0.0) if scratch is None else torch.clamp_max(x, 0.0, out=scratch)
     grown = negative.mul_(LOG2_E).exp2_() if in_whole_vectors(x) else negative.exp_()
     return torch.maximum(x, grown.sub_(1.0), out=x)
+
+
+def elu_gradient(gradient: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
+    """Gradient before an ELU from the gradient after it and its output."""
+    if out is None:
+        return elu_backward(gradient, 1.0, 1.0, 1.0, True, output)
+    return elu_backward.grad_input(gradient, 1.0, 1.0, 1.0, True, output, grad_input=out)

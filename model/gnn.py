@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from model.attention import NOBODY, AttentionRows
+from model.attention.rows import NOBODY, AttentionRows
 from model.functions import sigmoid
 from pipeline.variants import Variant
 

@@ -1,4 +1,4 @@
-"""Conditional intensity λ of events between pairs of nodes (eqs. 5 and 14), for both kinds at once."""
+"""Conditional intensity λ of events between pairs of nodes (eqs. 5 and 12), for both kinds at once."""
 
 import torch
 from torch import Tensor
@@ -30,9 +30,7 @@ def compatibility_of_pairs(z_u: Tensor, z_v: Tensor, symmetric: Tensor) -> Tenso
 
 
 def compatibility_with_all(z_u: Tensor, z: Tensor, kinds: Tensor, symmetric: Tensor) -> Tensor:
-    """g of each of B embeddings (S, B, d), for its own event's kind (B), with each of R rows (S, R, d): (S,
-    B, R).
-    """
+    """g of B embeddings (S, B, d), each for its event's kind (B), with R rows (S, R, d): (S, B, R)."""
     chosen = symmetric[:, kinds]  # (S, B, d) or (S, B, d, d)
     if symmetric.dim() == 3:
         own = (z_u * chosen).sum(2, keepdim=True)  # (S, B, 1)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from model.batches import draw_chance
 from model.checkpoint import (
     CheckpointHeader,
     Shape,
@@ -20,8 +21,9 @@ from model.checkpoint import (
     write_tensors,
 )
 from model.choice import Chosen, Learned, by_place, places_of
+from model.encoder import Workspace
+from model.forward import advance_in_batches, advance_state
 from model.identity import TrainingSettings, identity
-from model.loss import draw_chance, run_batch
 from model.parameters import Parameters, initial_parameters, width_of
 from model.ranking import Frequencies, rank_events
 from model.state import State, initial_state
@@ -34,9 +36,7 @@ Log = Callable[[str], None]
 
 
 def generators(seeds: tuple[int, ...], purpose: str) -> list[torch.Generator]:
-    """One generator a seed for one purpose (`start`, `weights`, `training`, `ranking`), unrelated to all
-    others.
-    """
+    """One generator per seed for a purpose (`start`, `weights`, `training`, `ranking`) of its own."""
     number = ("start", "weights", "training", "ranking").index(purpose)
     return [torch.Generator().manual_seed(seed * 4 + number) for seed in seeds]
 
@@ -57,13 +57,12 @@ class Run:
     epoch: int = 0
     step: int = 0
     stopped: dict[int, dict[str, Any]] = field(default_factory=dict)
-    losses: list[Tensor] = field(default_factory=list)  # a step: (S, 3)
-    measured: list[list[list[float | None]]] = field(
-        default_factory=list
-    )  # an epoch: validation and test MAR a seed
+    losses: list[Tensor] = field(default_factory=list)  # per step: (S, 3)
+    # Per epoch: validation and test MAR of each seed.
+    measured: list[list[list[float | None]]] = field(default_factory=list)
     snapshots: dict[int, Tensor] = field(default_factory=dict)  # position: S of the first seed (N, C, r)
     seconds: float = 0.0
-    workspace: dict[str, Tensor] = field(default_factory=dict)
+    workspace: Workspace = field(default_factory=Workspace)
 
     @property
     def alive(self) -> Tensor:
@@ -136,14 +135,14 @@ def learn_next(run: Run, end: int, progress: Progress) -> None:
 
 
 def learn_batch(run: Run, stop: int) -> None:
-    """One optimizer step on the events up to `stop`; a seed whose loss or gradient is not finite stops
-    before it.
-    """
+    """One optimizer step on the events up to `stop`; seeds whose loss or gradient is not finite stop."""
     start = run.state.position
     flat = run.parameters.flat.detach().requires_grad_()
     chance = draw_chance(run.stream, run.variant, start, stop, run.random, noisy=True)
     named = run.parameters.views(flat)
-    outcome = run_batch(run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True)
+    outcome = advance_state(
+        run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True
+    )
     losses = torch.stack([outcome.events, outcome.non_events, outcome.kl], dim=1) / (stop - start)  # (S, 3)
     (gradient,) = torch.autograd.grad(losses.sum(), flat)
     run.step += 1
@@ -175,9 +174,7 @@ def stop_seed(run: Run, row: int, start: int, stop: int, losses: Tensor, gradien
 
 
 def adam_step(run: Run, gradient: Tensor) -> None:
-    """Adam on all seeds at once; the encoder's weights decay, ψ stays in its range, stopped seeds stay as
-    they are.
-    """
+    """Adam on all seeds that go on, at once; the encoder's weights decay, ψ stays in its range."""
     settings, flat = run.settings, run.parameters.flat
     first, second = run.moments
     beta1, beta2 = settings.betas
@@ -200,8 +197,7 @@ def loss_note(run: Run) -> str:
 
 
 def measure(run: Run, progress: Progress) -> None:
-    """Validation and test MAR after an epoch; the epoch with the best validation MAR is chosen, seed by
-    seed.
+    """Validation and test MAR after an epoch; each seed chooses the epoch with its best validation MAR.
 
     Both are ranked with the state as it was left by learning, carried on. Before the test period, learning
     goes on through the validation period, on a branch: the next epoch has never seen those events.
@@ -215,17 +211,17 @@ def measure(run: Run, progress: Progress) -> None:
         Learned(branch.parameters.flat, branch.state),
         branch.snapshots,
     )
-    found = []
+    mar_of = []
     for learned, stop in ((now.validation, stream.splits[1]), (now.test, len(stream))):
         start = learned.state.position
         ranks = rank_until(run, learned, stop, run.settings.seeds, progress)
         communications = torch.from_numpy(stream.k[start:stop] == COMMUNICATION)
         mar = ranks[:, communications].mean((1, 2))
-        known = zip(run.alive.tolist(), mar.tolist(), strict=True)
-        found.append([value if alive and np.isfinite(value) else None for alive, value in known])
-    run.measured.append(found)
+        pairs = zip(run.alive.tolist(), mar.tolist(), strict=True)
+        mar_of.append([value if alive and np.isfinite(value) else None for alive, value in pairs])
+    run.measured.append(mar_of)
     run.chosen = run.chosen or now
-    for row, (alive, value) in enumerate(zip(run.alive.tolist(), found[0], strict=True)):
+    for row, (alive, value) in enumerate(zip(run.alive.tolist(), mar_of[0], strict=True)):
         earlier = [measured[0][row] for measured in run.measured[:-1]]
         if alive and (value is None or all(other is None or value < other for other in earlier)):
             run.chosen_epoch[row] = run.epoch + 1
@@ -256,10 +252,10 @@ def rank_until(
     """Ranks (S, E, 2) of the events from what was learned to `stop`; `learned` stays as it is."""
     parameters = Parameters(run.parameters.shapes, learned.weights)
     state = learned.state.of_seeds(list(range(len(seeds))))
-    return carry_on(run, parameters, state, stop, generators(seeds, "ranking"), progress, frequencies)
+    return carry_and_rank(run, parameters, state, stop, generators(seeds, "ranking"), progress, frequencies)
 
 
-def carry_on(
+def carry_and_rank(
     run: Run,
     parameters: Parameters,
     state: State,
@@ -270,19 +266,16 @@ def carry_on(
 ) -> Tensor:
     """Carry `state` to `stop` without learning; ranks (S, E, 2) of the events on the way."""
     ranks = [torch.zeros(len(parameters.flat), 0, 2)]
+    stream, size = run.stream, run.settings.batch
     with torch.no_grad():
-        while state.position < stop:
-            start = state.position
-            until = min(start + run.settings.batch, stop)
-            chance = draw_chance(run.stream, run.variant, start, until, random, noisy=False)
-            seen = run_batch(
-                run.stream, run.variant, parameters.named, state, until, chance, run.workspace, learn=False
-            )
-            found = rank_events(
+        for seen in advance_in_batches(
+            stream, run.variant, parameters.named, state, stop, random, size, run.workspace
+        ):
+            of_batch = rank_events(
                 seen.versions, seen.batch, seen.symmetric, seen.rate, state.survival, frequencies
             )
-            ranks.append(found.float())
-            progress.advance(until - start, "ranking")
+            ranks.append(of_batch.float())
+            progress.advance(len(seen.batch), "ranking")
     return torch.cat(ranks, dim=1)
 
 
@@ -333,8 +326,8 @@ def resume(run: Run, path: Path) -> None:
     run.losses = list(tensors["losses"])
     run.state = State.from_tensors(of_prefix("state.", tensors))
     run.snapshots = places_of(of_prefix("snapshots.", tensors))
-    if kept := of_prefix("chosen.", tensors):
-        run.chosen = Chosen.from_tensors(kept)
+    if chosen := of_prefix("chosen.", tensors):
+        run.chosen = Chosen.from_tensors(chosen)
     run.epoch, run.step, run.measured = header.epoch, header.step, header.measured
     run.chosen_epoch, run.seconds = header.chosen_epoch, header.seconds
     run.stopped = {entry.pop("seed"): entry for entry in header.stopped}

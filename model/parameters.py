@@ -1,6 +1,4 @@
-"""The trainable parameters of a variant: their shapes, their start, and all seeds' values in one flat
-matrix.
-"""
+"""The trainable parameters of a variant: their shapes, their start, all seeds' values in a flat matrix."""
 
 import math
 from dataclasses import dataclass
@@ -50,9 +48,7 @@ def shapes_of(variant: Variant, d: int) -> Shapes:
 
 
 def encoder_shapes(variant: Variant, d: int) -> Shapes:
-    """Shapes of the encoder's networks; `pair` are W¹ and W² (receiver, sender, feature) of the bilinear
-    encoder.
-    """
+    """Shapes of the encoder's networks; `pair` are the bilinear W¹ and W² (receiver, sender, feature)."""
     bilinear = variant.of_encoder == "bilinear"
     pair = d if bilinear else 2 * d
     shapes = network("encoder.node1", d, d) | network("encoder.edge1", pair, d)
@@ -72,9 +68,7 @@ def count_parameters(variant: Variant, d: int) -> int:
 
 
 def width_of(variant: Variant, d: int) -> int:
-    """The embedding's width: `d`, or what gives a wide concat model as many parameters as its bilinear
-    counterpart.
-    """
+    """The embedding's width: `d`, or what gives a wide concat model as many parameters as bilinear."""
     if not variant.wide:
         return d
     bilinear = Variant(variant.name, "bilinear", relation=variant.relation)

@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.dynamics import Batch
-from model.intensity import compatibility_with_all, intensity
-from model.stream import Stream
+from model.batches import Batch
+from model.intensity import compatibility_with_all, intensity, symmetric_compatibility
+from model.state import State
+from model.stream import COMMUNICATION, Stream
 
 HORIZON = 5000  # events that the survival integral reaches back
 
@@ -39,6 +40,26 @@ def log_density(
     until = survival[:, torch.from_numpy(batch.now)].unsqueeze(2)
     passed = (until - survival[:, torch.from_numpy(since)]) * ((nodes - 2) / HORIZON)  # (S, B, N)
     return density - passed.to(density.dtype)
+
+
+def partner_densities(stream: Stream, z: Tensor, state: State, named: dict[str, Tensor]) -> Tensor:
+    """log density of every node with every node for a communication right after the state's last event:
+    (S, N, N), −∞ for a node with itself. `z` (S, N, d) are the current embeddings.
+    """
+    everyone = np.arange(stream.nodes)
+    now = Batch(
+        now=np.full(stream.nodes, state.position),  # every node is asked at the same moment
+        u=everyone,
+        v=everyone,
+        kinds=torch.full((stream.nodes,), COMMUNICATION),
+        waiting=torch.zeros(0),
+        versions=np.tile(everyone, (stream.nodes, 1)),
+        heard=np.tile(np.searchsorted(stream.seconds, state.clock, side="right"), (stream.nodes, 1)),
+        steps=[],
+    )
+    symmetric, rate = symmetric_compatibility(named["intensity.compatibility"]), named["intensity.rate"]
+    density = log_density(z, now, everyone, symmetric, rate, state.survival).double()
+    return without_self(density, everyone)
 
 
 def ranks(scores: Tensor, target: np.ndarray, source: np.ndarray) -> Tensor:

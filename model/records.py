@@ -1,7 +1,7 @@
 """Everything kept of a trained variant: go on from the chosen epoch and write what is seen on the way."""
 
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,27 +10,23 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from model.attention import AttentionRows
+from model.attention.rows import AttentionRows
 from model.checkpoint import read_tensors, write_tensors
 from model.choice import Chosen
-from model.dynamics import Batch
-from model.gnn import adjacency_of, embeddings
-from model.intensity import symmetric_compatibility
-from model.learning import Log, Run, carry_on, generators, rank_until
+from model.forward import current_embeddings
+from model.learning import Log, Run, carry_and_rank, generators, rank_until
 from model.parameters import Parameters, count_parameters
-from model.ranking import Frequencies, log_density
+from model.ranking import Frequencies, partner_densities
 from model.state import State, initial_state
-from model.stream import COMMUNICATION, Stream
-from pipeline.lake import read_parquet, write_json, write_parquet
+from model.stream import Stream
+from pipeline.lake import write_json, write_parquet
 from pipeline.progress import Progress
 
 PARTNERS = 10
 
 
 def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:
-    """Go on from the chosen epoch to the stream's end and write all files of a trained variant, model.json
-    last.
-    """
+    """Go on from the chosen epoch to the stream's end and write all files of a variant, model.json last."""
     stream, settings = run.stream, run.settings
     alive = [row for row, seed in enumerate(settings.seeds) if seed not in run.stopped]
     seeds = tuple(settings.seeds[row] for row in alive)
@@ -47,7 +43,8 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
         attention_rows(run, state.attention, test, seeds, "final"),
     ]
     write_parquet(
-        embedding_rows(current_embeddings(run, state, weights), seeds), folder / "embeddings.parquet"
+        embedding_rows(current_embeddings(run.variant, state, weights.named), seeds),
+        folder / "embeddings.parquet",
     )
     frequent = [
         Frequencies.of_events(stream, end) if run.variant.frequency else None for end in stream.splits
@@ -55,12 +52,14 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     with Progress(f"rank {run.variant.key}", len(stream) - validation, "events", log) as progress:
         ranks = [
             rank_until(run, chosen.validation, test, seeds, progress, frequent[0]),
-            carry_on(run, weights, state, len(stream), generators(seeds, "ranking"), progress, frequent[1]),
+            carry_and_rank(
+                run, weights, state, len(stream), generators(seeds, "ranking"), progress, frequent[1]
+            ),
         ]
         write_parquet(prediction_rows(run, state, weights, seeds), folder / "predictions.parquet")
     write_parquet(numbered(attention), folder / "attention.parquet")
-    found = ranking_rows(stream, torch.cat(ranks, dim=1).numpy(), seeds)
-    write_parquet(found, folder / "rankings.parquet")
+    rankings = ranking_rows(stream, torch.cat(ranks, dim=1).numpy(), seeds)
+    write_parquet(rankings, folder / "rankings.parquet")
     write_parquet(curves, folder / "curves.parquet")
     summary = {
         **run.identity,
@@ -76,11 +75,6 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     }
     write_json(summary, folder / "model.json")
     return summary
-
-
-def moment(stream: Stream, position: int) -> datetime:
-    """When the event before `position` happened."""
-    return stream.start + timedelta(seconds=float(stream.seconds[position - 1]))
 
 
 ATTENTION = {
@@ -106,7 +100,7 @@ def attention_rows(
         {
             "seed": np.array(seeds)[s],
             "label": [label] * len(s),
-            "created_at": [moment(run.stream, position) if position else None] * len(s),
+            "created_at": [run.stream.moment(position) if position else None] * len(s),
             "edge_type": edge_type,
             "u": u,
             "v": rows.order[s, u, slot],
@@ -136,20 +130,13 @@ def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[p
 def numbered(snapshots: list[pl.DataFrame]) -> pl.DataFrame:
     """Snapshots in stream order as one table."""
     return pl.concat(
-        rows.insert_column(1, pl.repeat(number, rows.height, dtype=pl.Int32, eager=True).alias("snapshot"))
+        rows.select("seed", pl.lit(number, dtype=pl.Int32).alias("snapshot"), pl.exclude("seed"))
         for number, rows in enumerate(snapshots)
     )
 
 
-def current_embeddings(run: Run, state: State, parameters: Parameters) -> Tensor:
-    """Z of every seed as the next event would see it: (S, N, d)."""
-    if run.variant.is_recurrent:
-        return state.z
-    return embeddings(run.variant, state.z, adjacency_of(state.attention), parameters.named)
-
-
 def embedding_rows(z: Tensor, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """One row a seed and node."""
+    """One row per seed and node."""
     count, nodes, d = z.shape
     return pl.DataFrame(
         {
@@ -161,27 +148,25 @@ def embedding_rows(z: Tensor, seeds: tuple[int, ...]) -> pl.DataFrame:
 
 
 def ranking_rows(stream: Stream, ranks: np.ndarray, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """One row a seed and event of the table after training; association events of another relation have no
-    row there.
-    """
+    """One row per seed and event after training; association events of another relation have none."""
     validation, test = stream.splits
     idx = stream.idx[validation:]
     assert ranks.shape[1] == len(idx)
     split = np.where(np.arange(validation, len(stream)) < test, "validation", "test")
-    known = idx >= 0
+    in_table = idx >= 0
     return pl.DataFrame(
         {
-            "seed": np.repeat(np.array(seeds), known.sum()),
-            "idx": np.tile(idx[known], len(seeds)),
-            "split": np.tile(split[known], len(seeds)),
-            "rank_v": ranks[:, known, 0].reshape(-1),
-            "rank_u": ranks[:, known, 1].reshape(-1),
+            "seed": np.repeat(np.array(seeds), in_table.sum()),
+            "idx": np.tile(idx[in_table], len(seeds)),
+            "split": np.tile(split[in_table], len(seeds)),
+            "rank_v": ranks[:, in_table, 0].reshape(-1),
+            "rank_u": ranks[:, in_table, 1].reshape(-1),
         }
     )
 
 
 def curve_rows(run: Run) -> pl.DataFrame:
-    """One row a step and seed; MAR on an epoch's last step."""
+    """One row per step and seed; MAR on an epoch's last step."""
     seeds = run.settings.seeds
     steps = len(run.losses)
     losses = torch.stack(run.losses).double().numpy()  # (steps, S, 3)
@@ -189,8 +174,8 @@ def curve_rows(run: Run) -> pl.DataFrame:
     step = np.repeat(np.arange(1, steps + 1), len(seeds))
     measured = {
         (per_epoch * (epoch + 1), seed): (validation, test)
-        for epoch, found in enumerate(run.measured)
-        for seed, validation, test in zip(seeds, *found, strict=True)
+        for epoch, of_epoch in enumerate(run.measured)
+        for seed, validation, test in zip(seeds, *of_epoch, strict=True)
     }
     pairs = [measured.get(key, (None, None)) for key in zip(step.tolist(), list(seeds) * steps, strict=True)]
     return pl.DataFrame(
@@ -209,31 +194,16 @@ def curve_rows(run: Run) -> pl.DataFrame:
 
 def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple[int, ...]) -> pl.DataFrame:
     """The likeliest partners of every node's next communication after the last event, for the first seed."""
-    stream = run.stream
-    nodes = stream.nodes
-    first = Parameters(parameters.shapes, parameters.flat[:1])
-    z = current_embeddings(run, state, parameters)[:1]
-    everyone = np.arange(nodes)
-    now = Batch(
-        now=np.full(nodes, state.position),  # every node is asked at the same moment: after the last event
-        u=everyone,
-        v=everyone,
-        kinds=torch.full((nodes,), COMMUNICATION),
-        waiting=torch.zeros(0),
-        versions=np.tile(everyone, (nodes, 1)),
-        heard=np.tile(np.searchsorted(stream.seconds, state.clock, side="right"), (nodes, 1)),
-        steps=[],
-    )
-    symmetric = symmetric_compatibility(first.named["intensity.compatibility"])
-    rate = first.named["intensity.rate"]
-    density = log_density(z, now, everyone, symmetric, rate, state.survival[:1])[0].double()  # (N, N)
-    density.fill_diagonal_(float("-inf"))
+    nodes = run.stream.nodes
+    first, first_state = Parameters(parameters.shapes, parameters.flat[:1]), state.of_seeds([0])
+    z = current_embeddings(run.variant, state, parameters.named)[:1]
+    density = partner_densities(run.stream, z, first_state, first.named)[0]  # (N, N)
     values, partners = density.sort(1, descending=True)
     kept = min(PARTNERS, nodes - 1)
     return pl.DataFrame(
         {
             "seed": np.full(nodes * kept, seeds[0]),
-            "node": np.repeat(everyone.astype(np.int32), kept),
+            "node": np.repeat(np.arange(nodes, dtype=np.int32), kept),
             "partner": partners[:, :kept].reshape(-1).numpy().astype(np.int32),
             "rank": np.tile(np.arange(kept, dtype=np.int32), nodes),
             "density": values[:, :kept].reshape(-1).exp().numpy(),
@@ -241,13 +211,13 @@ def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple
     )
 
 
-def read_finished(run: Run, folder: Path, known: dict[str, Any]) -> pl.DataFrame:
-    """Fill a new run with the chosen weights and state of a finished one; its curves."""
-    kept, _ = read_tensors(folder / "state.safetensors")
+def fill_from_finished(run: Run, folder: Path, summary: dict[str, Any]) -> None:
+    """Fill a new run with the chosen weights and state of the finished one whose model.json is `summary`."""
+    tensors, _ = read_tensors(folder / "state.safetensors")
     # A stopped seed has nothing there: any other stands in its row, and is left out again.
-    stand_in = [known["seeds"].index(seed) if seed in known["seeds"] else 0 for seed in run.settings.seeds]
-    run.chosen = Chosen.from_tensors(kept).of_seeds(stand_in)
-    run.chosen_epoch = [known["chosen_epoch"].get(str(seed)) for seed in run.settings.seeds]
-    run.stopped = {int(seed): reason for seed, reason in known["stopped"].items()}
-    run.seconds = known["training_seconds"]
-    return read_parquet(folder / "curves.parquet")
+    seeds = summary["seeds"]
+    stand_in = [seeds.index(seed) if seed in seeds else 0 for seed in run.settings.seeds]
+    run.chosen = Chosen.from_tensors(tensors).of_seeds(stand_in)
+    run.chosen_epoch = [summary["chosen_epoch"].get(str(seed)) for seed in run.settings.seeds]
+    run.stopped = {int(seed): reason for seed, reason in summary["stopped"].items()}
+    run.seconds = summary["training_seconds"]

@@ -1,6 +1,10 @@
-"""The model straight from the equations: dense, one event and one seed at a time, slow and obvious.
+"""The model straight from the equations, to be read first: dense, one event and one seed at a time.
 
-Automatic differentiation gives the gradients. Nothing is shared with the engine but the names of parameters.
+It is slow and obvious. Automatic differentiation gives the gradients. Nothing is shared with the engine but
+the names of the parameters `p`; both agree in every value and every gradient. Equation numbers are those of
+*Learning Temporal Attention in Dynamic Graphs with Bilinear Interactions*. N: nodes, d: width of an
+embedding, r: edge types of attention (1 in DyRep), r': those of LDG's prior, which has a non-edge first if
+it is sparse.
 """
 
 import math
@@ -11,18 +15,16 @@ from torch import Tensor
 
 from pipeline.variants import Variant
 
-
-def elu(x: Tensor) -> Tensor:
-    return torch.where(x > 0, x, torch.exp(torch.clamp(x, max=0)) - 1)
-
-
-def network(p: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
-    hidden = elu(x @ p[f"{name}.w1"] + p[f"{name}.b1"])
-    return elu(hidden @ p[f"{name}.w2"] + p[f"{name}.b2"])
+ASSOCIATION, COMMUNICATION = 0, 1
+NON_EVENTS = 5  # sampled nodes for u, and as many for v
+TEMPERATURE = 0.5  # of Gumbel-softmax
 
 
-def g(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Tensor:
-    """Symmetrized compatibility."""
+# ---- Intensity
+
+
+def compatibility(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Tensor:
+    """g of two embeddings (d) for events of kind k: ω_k·[z_u, z_v] or z_u Ω_k z_v, made symmetric."""
     weights = p["intensity.compatibility"][k]
 
     def one_way(a: Tensor, b: Tensor) -> Tensor:
@@ -31,173 +33,212 @@ def g(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Tensor:
     return (one_way(z_u, z_v) + one_way(z_v, z_u)) / 2
 
 
-def rate(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Tensor:
-    """λ of eqs. 5 and 14."""
+def intensity(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Tensor:
+    """λ_k: eq. 5 with a concatenated, eq. 12 with a bilinear compatibility."""
     psi = p["intensity.rate"][k]
-    return psi * torch.log1p(torch.exp(torch.clamp(g(p, z_u, z_v, k) / psi, -75, 75)))
+    return psi * torch.log1p(torch.exp(torch.clamp(compatibility(p, z_u, z_v, k) / psi, -75, 75)))
 
 
-def pair(p: dict[str, Tensor], name: str, sender: Tensor, receiver: Tensor) -> Tensor:
-    """The interaction of two nodes: bilinear or concatenated."""
-    if f"{name}.pair" in p:
-        return torch.einsum("j,jik,i->k", receiver, p[f"{name}.pair"], sender)
+# ---- Embeddings
+
+
+def aggregated(p: dict[str, Tensor], z: Tensor, s_u: Tensor, near_u: Tensor) -> Tensor:
+    """Eq. 3: h^S_u from u's row of S and of neighbours (N, r), all edge types side by side: (r·d)."""
+    parts = []
+    for e in range(s_u.shape[1]):
+        neighbours = torch.nonzero(near_u[:, e]).flatten()
+        if len(neighbours) == 0:
+            parts.append(torch.zeros_like(z[0]))
+            continue
+        weights = torch.softmax(s_u[neighbours, e], 0)
+        features = torch.sigmoid(weights[:, None] * (z[neighbours] @ p["update.neighbour"]))
+        parts.append(features.max(0).values)
+    return torch.cat(parts)
+
+
+def waiting(seconds: float, dtype: torch.dtype) -> Tensor:
+    """τ − τ_v of eq. 2 as days, hours, minutes and seconds, scaled: (4)."""
+    days, rest = divmod(seconds, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    return torch.tensor([days / 50, hours / 7, minutes / 15, rest / 15], dtype=torch.float64).to(dtype)
+
+
+def updated(p: dict[str, Tensor], h_u: Tensor, z_v: Tensor, since: Tensor) -> Tensor:
+    """Eq. 2: v's embedding (d) after an event with u, whose neighbours' features are `h_u` (r·d)."""
+    return torch.sigmoid(h_u @ p["update.attention"] + z_v @ p["update.self"] + since @ p["update.waiting"])
+
+
+# ---- Attention by DyRep's rule
+
+
+def dyrep_attention(s: Tensor, near: Tensor, u: int, v: int, k: int, lam: Tensor) -> tuple[Tensor, Tensor]:
+    """Eq. 4: S and the associations (N, N, 1) after an event of u and v, by DyRep's Algorithm 1."""
+    adjacency = near[:, :, 0].clone()
+    if k == COMMUNICATION and not adjacency[u, v]:
+        return s, near
+    degree_before = adjacency.sum(1)
+    if k == ASSOCIATION:
+        adjacency[u, v] = adjacency[v, u] = True
+    degree = adjacency.sum(1)
+    after = s.clone()
+    for j, i in ((u, v), (v, u)):
+        b = 1 / int(degree[j]) if degree[j] else 0.0
+        y = s[j, :, 0].clone()
+        if k == ASSOCIATION:
+            before = 1 / int(degree_before[j]) if degree_before[j] else 0.0
+            others = torch.arange(len(y)) != i
+            y = torch.where((y != 0) & others, y - (before - b), y)
+        y[i] = b + lam
+        after[j, :, 0] = y / y.sum()
+    return after, adjacency[:, :, None]
+
+
+# ---- Attention by LDG's encoder
+
+
+def elu(x: Tensor) -> Tensor:
+    """The nonlinearity of the encoder's networks."""
+    return torch.where(x > 0, x, torch.exp(torch.clamp(x, max=0)) - 1)
+
+
+def network(p: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    """f_node or f_edge: two layers, from any width to d."""
+    hidden = elu(x @ p[f"encoder.{name}.w1"] + p[f"encoder.{name}.b1"])
+    return elu(hidden @ p[f"encoder.{name}.w2"] + p[f"encoder.{name}.b2"])
+
+
+def interaction(p: dict[str, Tensor], name: str, sender: Tensor, receiver: Tensor) -> Tensor:
+    """What an edge network sees of two nodes (d): h_i W h_j (d), or both side by side (2·d)."""
+    if f"encoder.{name}.pair" in p:
+        return torch.einsum("j,jik,i->k", receiver, p[f"encoder.{name}.pair"], sender)
     return torch.cat([sender, receiver])
 
 
 def encode(p: dict[str, Tensor], z: Tensor, u: int, v: int, passes: int) -> Tensor:
-    """Logits of S_uv: eqs. 8–11."""
-    p = {name.removeprefix("encoder."): w for name, w in p.items() if name.startswith("encoder.")}
+    """Eqs. 6–10: logits (r') of S_uv from all embeddings (N, d)."""
     nodes = len(z)
-    h1 = [network(p, "node1", z[j]) for j in range(nodes)]
+    h1 = [network(p, "node1", z[j]) for j in range(nodes)]  # eq. 7
 
-    def edge1(i: int, j: int) -> Tensor:
-        return network(p, "edge1", pair(p, "edge1", h1[i], h1[j]))
+    def edge1(i: int, j: int) -> Tensor:  # eq. 8
+        return network(p, "edge1", interaction(p, "edge1", h1[i], h1[j]))
 
-    if passes == 1:
-        return edge1(u, v) @ p["out.w"] + p["out.b"]
-
-    def h2(j: int) -> Tensor:
+    def h2(j: int) -> Tensor:  # eq. 9, with the mean in place of the sum
         incoming = torch.stack([edge1(i, j) for i in range(nodes) if i != j])
         return network(p, "node2", incoming.sum(0) / (nodes - 1))
 
-    edge2 = network(p, "edge2", torch.cat([pair(p, "edge2", h2(u), h2(v)), edge1(u, v)]))
-    return edge2 @ p["out.w"] + p["out.b"]
+    if passes == 1:
+        edge = edge1(u, v)
+    else:  # eq. 10, which sees the first-pass edge, too
+        edge = network(p, "edge2", torch.cat([interaction(p, "edge2", h2(u), h2(v)), edge1(u, v)]))
+    return edge @ p["encoder.out.w"] + p["encoder.out.b"]
 
 
-def waiting(seconds: float) -> Tensor:
-    days, rest = divmod(seconds, 86400)
-    hours, rest = divmod(rest, 3600)
-    minutes, rest = divmod(rest, 60)
-    return torch.tensor([days / 50, hours / 7, minutes / 15, rest / 15], dtype=torch.float64)
+def sampled(logits: Tensor, noise: Tensor) -> Tensor:
+    """Eq. 11: a sample (r') from the posterior softmax(logits) by Gumbel-softmax; `noise` is Gumbel's."""
+    return torch.softmax((logits + noise) / TEMPERATURE, 0)
+
+
+def learned_attention(
+    s: Tensor, near: Tensor, u: int, v: int, samples: list[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """S and who is a neighbour (N, N, r) once S_uv and S_vu are sampled: rows u and v sum to 1 again."""
+    s_after, near_after = s.clone(), near.clone()
+    for (i, j), sample in zip(((u, v), (v, u)), samples, strict=True):
+        row = s[i].clone()
+        row[j] = sample[len(sample) - s.shape[2] :]  # the non-edge is no part of S
+        s_after[i] = row / row.sum(0)
+        near_after[i, j] = True
+    return s_after, near_after
+
+
+def divergence(logits: Tensor, variant: Variant) -> Tensor:
+    """KL from the prior of one edge's types: eq. 14 (uniform, up to its constant) and eq. 15 (sparse)."""
+    q = torch.softmax(logits, 0)
+    entropy = -(q * torch.log(q)).sum()
+    prior = torch.tensor(variant.prior_probabilities, dtype=q.dtype)
+    cross = -(q * torch.log(prior)).sum() if variant.prior == "sparse" else 0.0
+    return -(entropy - cross)
+
+
+# ---- All of it, event by event
 
 
 @dataclass
 class Reference:
-    """One seed. `s` is S (N, N, r); `near` says who is whose neighbour by which edge type."""
+    """One seed's model on a stream, moved on by `event`; what the loss sums up is kept for every event."""
 
     variant: Variant
     p: dict[str, Tensor]
     z: Tensor  # (N, d)
     s: Tensor  # (N, N, r)
-    near: Tensor  # (N, N, r) bool
-    clock: list[float]
+    near: Tensor  # (N, N, r) bool: who is whose neighbour by which edge type
+    clock: list[float]  # (N) seconds: each node's last event
     log_rates: list[Tensor] = field(default_factory=list)
     survival: list[Tensor] = field(default_factory=list)
     kl: list[Tensor] = field(default_factory=list)
-    logits: list[Tensor] = field(default_factory=list)
-    trail: list[Tensor] = field(default_factory=list)
+    trail: list[Tensor] = field(default_factory=list)  # Z before each event
 
     def event(self, u: int, v: int, tau: float, k: int, others: Tensor, noise: Tensor | None) -> None:
-        """One event in the order of the equations; `others` (2, 5) are non-events' nodes for u and for v."""
-        lam = rate(self.p, self.z[u], self.z[v], k)
+        """One event of kind k at τ, in seconds. `others` (2, NON_EVENTS) are nodes that did not interact
+        with u and with v, `noise` (2, r') is that of the samples of S_uv and S_vu.
+        """
+        lam = intensity(self.p, self.z[u], self.z[v], k)
         self.log_rates.append(torch.log(lam))
         not_happened = [
-            rate(self.p, self.z[end], self.z[int(other)], kind)
+            intensity(self.p, self.z[end], self.z[int(other)], kind)
             for end, nodes in ((u, others[0]), (v, others[1]))
             for other in nodes
-            for kind in (0, 1)
+            for kind in (ASSOCIATION, COMMUNICATION)
         ]
-        self.survival.append(torch.stack(not_happened).sum() / 5)
+        self.survival.append(torch.stack(not_happened).sum() / NON_EVENTS)
         self.trail.append(self.z)
-        if self.variant.is_recurrent:
-            z, s = self.updated_nodes(u, v, tau), self.s
+        if self.variant.is_recurrent:  # embeddings and attention both see the state before the event
+            z = self.z.clone()
+            for node, other in ((u, v), (v, u)):
+                h = aggregated(self.p, self.z, self.s[other], self.near[other])
+                since = waiting(tau - self.clock[node], z.dtype)
+                z[node] = updated(self.p, h, self.z[node], since)
             if self.variant.attention == "learned":
-                s = self.learned_attention(u, v, noise)
+                assert noise is not None
+                edges = [encode(self.p, self.z, *pair, self.variant.passes) for pair in ((u, v), (v, u))]
+                self.kl += [divergence(logits, self.variant) for logits in edges]
+                samples = [sampled(logits, drawn) for logits, drawn in zip(edges, noise, strict=True)]
+                self.s, self.near = learned_attention(self.s, self.near, u, v, samples)
             elif self.variant.attention == "association":
-                s = self.dyrep_attention(u, v, k, lam.detach())
-            self.z, self.s = z, s
+                self.s, self.near = dyrep_attention(self.s, self.near, u, v, k, lam.detach())
+            self.z = z
         self.clock[u] = self.clock[v] = tau
 
-    def felt(self, u: int) -> Tensor:
-        """h^S_u of eq. 3, all edge types side by side."""
-        parts = []
-        for e in range(self.s.shape[2]):
-            neighbours = torch.nonzero(self.near[u, :, e]).flatten()
-            if len(neighbours) == 0:
-                parts.append(torch.zeros_like(self.z[u]))
-                continue
-            weights = torch.softmax(self.s[u, neighbours, e], 0)
-            features = torch.sigmoid(weights[:, None] * (self.z[neighbours] @ self.p["update.neighbour"]))
-            parts.append(features.max(0).values)
-        return torch.cat(parts)
-
-    def updated_nodes(self, u: int, v: int, tau: float) -> Tensor:
-        z = self.z.clone()
-        for node, other in ((u, v), (v, u)):
-            z[node] = torch.sigmoid(
-                self.felt(other) @ self.p["update.attention"]
-                + self.z[node] @ self.p["update.self"]
-                + waiting(tau - self.clock[node]).to(self.z.dtype) @ self.p["update.waiting"]
-            )
-        return z
-
-    def learned_attention(self, u: int, v: int, noise: Tensor | None) -> Tensor:
-        prior = torch.tensor(self.variant.prior_probabilities, dtype=self.z.dtype)
-        s, near = self.s.clone(), self.near.clone()
-        assert noise is not None
-        both = []
-        for direction, (i, j) in enumerate(((u, v), (v, u))):
-            logits = encode(self.p, self.z, i, j, self.variant.passes)
-            both.append(logits)
-            q = torch.softmax(logits, 0)
-            entropy = -(q * torch.log(q)).sum()
-            cross = -(q * torch.log(prior)).sum() if self.variant.prior == "sparse" else 0.0
-            self.kl.append(-(entropy - cross))
-            sample = torch.softmax((logits + noise[direction]) / 0.5, 0)
-            row = self.s[i].clone()
-            row[j] = sample[len(prior) - self.s.shape[2] :]
-            s[i] = row / row.sum(0)
-            near[i, j] = True
-        self.logits.append(torch.stack(both))
-        self.near = near
-        return s
-
-    def dyrep_attention(self, u: int, v: int, k: int, lam: Tensor) -> Tensor:
-        adjacency = self.near[:, :, 0].clone()
-        if k == 1 and not adjacency[u, v]:
-            return self.s
-        degree_before = adjacency.sum(1)
-        if k == 0:
-            adjacency[u, v] = adjacency[v, u] = True
-        degree = adjacency.sum(1)
-        s = self.s.clone()
-        for j, i in ((u, v), (v, u)):
-            b = 1 / int(degree[j]) if degree[j] else 0.0
-            y = self.s[j, :, 0].clone()
-            if k == 0:
-                before = 1 / int(degree_before[j]) if degree_before[j] else 0.0
-                others = torch.arange(len(y)) != i
-                y = torch.where((y != 0) & others, y - (before - b), y)
-            y[i] = b + lam
-            s[j, :, 0] = y / y.sum()
-        self.near = adjacency[:, :, None]
-        return s
-
     def losses(self) -> Tensor:
-        """Sums over the events seen: events, non-events, KL."""
+        """The three terms of eq. 13, summed over the events seen: events, non-events, KL."""
         kl = torch.stack(self.kl).sum() if self.kl else torch.zeros((), dtype=self.z.dtype)
         return torch.stack([-torch.stack(self.log_rates).sum(), torch.stack(self.survival).sum(), kl])
 
 
+# ---- Static graph networks
+
+
 def static_embeddings(variant: Variant, p: dict[str, Tensor], features: Tensor, adjacency: Tensor) -> Tensor:
-    """GCN and GAT, node by node."""
+    """Eq. 1, twice: Z (N, d) by GCN or GAT from features (N, d) and associations (N, N), node by node."""
+
+    def around(i: int) -> list[int]:
+        return [j for j in range(len(features)) if j == i or adjacency[i, j]]
 
     def gcn(x: Tensor) -> Tensor:
         degree = [1 + int(adjacency[i].sum()) for i in range(len(x))]
-        out = []
-        for i in range(len(x)):
-            around = [j for j in range(len(x)) if j == i or adjacency[i, j]]
-            out.append(torch.stack([x[j] / math.sqrt(degree[i] * degree[j]) for j in around]).sum(0))
-        return torch.stack(out)
+        return torch.stack(
+            [
+                torch.stack([x[j] / math.sqrt(degree[i] * degree[j]) for j in around(i)]).sum(0)
+                for i in range(len(x))
+            ]
+        )
 
     def gat(x: Tensor, a: Tensor) -> Tensor:
         out = []
         for i in range(len(x)):
-            around = [j for j in range(len(x)) if j == i or adjacency[i, j]]
-            scores = torch.stack(
-                [torch.nn.functional.leaky_relu(x[i] @ a[0] + x[j] @ a[1], 0.2) for j in around]
-            )
-            out.append((torch.softmax(scores, 0)[:, None] * x[around]).sum(0))
+            scores = [torch.nn.functional.leaky_relu(x[i] @ a[0] + x[j] @ a[1], 0.2) for j in around(i)]
+            out.append((torch.softmax(torch.stack(scores), 0)[:, None] * x[around(i)]).sum(0))
         return torch.stack(out)
 
     is_gat = variant.attention == "gat"

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.attention import AttentionRows, association_attention, random_attention
+from model.attention.rows import AttentionRows
+from model.attention.start import association_attention, random_attention
 from model.stream import Stream
 from pipeline.variants import Variant
 
@@ -37,6 +38,12 @@ class State:
         self.z[row] = other.z[row]
         self.attention.values[row] = other.attention.values[row]
         self.survival[row] = other.survival[row]
+
+    def add_survival(self, start: int, terms: Tensor) -> None:
+        """Go on with the running sum from event `start` by the terms of the events after it (S, B)."""
+        stop = start + terms.shape[1]
+        running = terms.double().cumsum(1)
+        self.survival[:, start + 1 : stop + 1] = self.survival[:, start : start + 1] + running
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything of it by name, for a file."""
@@ -88,18 +95,15 @@ def initial_state(
 
 
 def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Tensor:
-    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal where there are
-    none.
-    """
+    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal without any."""
     drawn = torch.randn(stream.nodes, d, generator=generator)
     if stream.features is None:
         return drawn
-    known = torch.from_numpy(stream.features)
-    if known.shape[1] > d:
-        raise ValueError(
-            f"d takes at least the {known.shape[1]} features of a node of {stream.name!r}, not {d}"
-        )
-    return torch.nn.functional.pad(known, (0, d - known.shape[1]))
+    features = torch.from_numpy(stream.features)
+    width = features.shape[1]
+    if width > d:
+        raise ValueError(f"d takes at least the {width} features of a node of {stream.name!r}, not {d}")
+    return torch.nn.functional.pad(features, (0, d - width))
 
 
 def initial_attention(stream: Stream, variant: Variant, generator: torch.Generator) -> Tensor:

@@ -1,7 +1,7 @@
 """An event table as arrays: the stream of events a model sees, its associations and its nodes' features."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,8 @@ ASSOCIATION, COMMUNICATION = 0, 1
 class Stream:
     """All events of a dataset in their order, with what a model may know before the first of them.
 
-    `splits` holds where validation and test start: events `[0, splits[0])` train, `[splits[0], splits[1])`
-    validate.
+    `splits` holds where validation and test start: events `[0, splits[0])` train the model, events
+    `[splits[0], splits[1])` validate it.
     """
 
     name: str
@@ -52,6 +52,10 @@ class Stream:
 
     def __len__(self) -> int:
         return len(self.u)
+
+    def moment(self, position: int) -> datetime:
+        """When the event before `position` happened."""
+        return self.start + timedelta(seconds=float(self.seconds[position - 1]))
 
 
 def load_stream(folder: Path, relation: str | None = None) -> Stream:
@@ -97,9 +101,7 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
 def with_associations_of(
     relation: str, events: pl.DataFrame, association_events: pl.DataFrame, split: dict[str, str]
 ) -> pl.DataFrame:
-    """`events` with the association events of `relation` in place of the dataset's own; ties keep
-    associations last.
-    """
+    """`events` with association events of `relation` in place of the dataset's own, last among ties."""
     boundaries = (datetime.fromisoformat(split[name]) for name in ("validation_start", "test_start"))
     others = association_events.filter(pl.col("relation") == relation).select(
         pl.lit(-1, dtype=pl.Int64).alias("idx"),

@@ -1,5 +1,6 @@
 """Training a variant, from an event table to everything kept of it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,24 +9,25 @@ import torch
 from model.checkpoint import discard
 from model.identity import TrainingSettings, identity
 from model.learning import Log, learn, new_run, resume
-from model.records import curve_rows, read_finished, write_records
+from model.records import curve_rows, fill_from_finished, write_records
 from model.stream import load_stream
+from pipeline.lake import read_parquet
 from pipeline.results.trained import finished
-from pipeline.variants import Variant
+from pipeline.variants import Variant, variant_named
 
 __all__ = ["TrainingSettings", "train"]
 
 
 def train(
-    dataset_folder: Path,
-    variant: Variant,
+    dataset_folder: Path | str,
+    variant: Variant | str,
     settings: TrainingSettings,
-    folder: Path,
+    folder: Path | str,
     log: Log | None = None,
     start_over: bool = False,
 ) -> dict[str, Any]:
-    """Train `variant` on the event table in `dataset_folder`, write everything kept of it to `folder`,
-    return model.json.
+    """Train `variant` on the event table in `dataset_folder`, write everything kept of it to `folder`, and
+    return model.json. A variant may be given by its key, for instance `dyrep-bilinear`.
 
     A training that was killed goes on from its last checkpoint and ends bit-identical to one that was not; a
     finished one of the same table, variant and settings is not repeated (`log` says so). A checkpoint that
@@ -33,13 +35,17 @@ def train(
     use two processors better than one training with two.
     """
     torch.set_num_threads(1)
+    dataset_folder, folder = Path(dataset_folder), Path(folder)
+    if isinstance(variant, str):
+        metadata = json.loads((dataset_folder / "dataset.json").read_text(encoding="utf-8"))
+        variant = variant_named(variant, metadata["relations"])
     stream = load_stream(dataset_folder, variant.relation)
-    told = log or (lambda _: None)
+    write_log = log or (lambda _: None)
     if not start_over and (
-        known := finished(folder, identity(stream.name, stream.fingerprint, variant, settings))
+        summary := finished(folder, identity(stream.name, stream.fingerprint, variant, settings))
     ):
-        told(f"{variant.key}: already trained on this event table with these settings; nothing to do")
-        return known
+        write_log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
+        return summary
     (folder / "model.json").unlink(missing_ok=True)
     path = folder / "checkpoint.safetensors"
     if start_over:
@@ -47,14 +53,15 @@ def train(
     trained = variant.trained_like()
     source = folder.parent / trained.key
     run = new_run(stream, trained, settings)
-    known = finished(source, run.identity) if variant.frequency else None
-    if known is not None:
-        told(f"{variant.key}: uses the weights of {trained.key}, trained before")
-        curves = read_finished(run, source, known)
+    beside = finished(source, run.identity) if variant.frequency else None
+    if beside is not None:
+        write_log(f"{variant.key}: uses the weights of {trained.key}, trained before")
+        fill_from_finished(run, source, beside)
+        curves = read_parquet(source / "curves.parquet")
     else:
         if path.exists():
             resume(run, path)
-            told(f"{variant.key}: goes on from epoch {run.epoch + 1}, event {run.state.position:,}")
+            write_log(f"{variant.key}: goes on from epoch {run.epoch + 1}, event {run.state.position:,}")
         learn(run, path, log)
         curves = curve_rows(run)
     run.variant = variant

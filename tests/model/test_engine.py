@@ -8,11 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model.batches import draw_chance
+from model.encoder import Workspace
+from model.forward import advance_state
 from model.gnn import adjacency_of
 from model.learning import generators
-from model.loss import draw_chance, run_batch
 from model.parameters import initial_parameters
-from model.reference import Reference, rate, static_embeddings
+from model.reference import Reference, intensity, static_embeddings
 from model.state import initial_state
 from pipeline.variants import Variant, variants_for
 from tests.model.streams import random_stream
@@ -38,7 +40,9 @@ def engine(stream, variant: Variant, seeds, dtype, batches):
         flat = parameters.flat.detach().requires_grad_()
         start = state.position
         chance = draw_chance(stream, variant, start, stop, random, noisy=True)
-        outcome = run_batch(stream, variant, parameters.views(flat), state, stop, chance, {}, learn=True)
+        outcome = advance_state(
+            stream, variant, parameters.views(flat), state, stop, chance, Workspace(), learn=True
+        )
         losses = torch.stack([outcome.events, outcome.non_events, outcome.kl], dim=1)
         (gradient,) = torch.autograd.grad(losses.sum(), flat)
         results.append((losses.detach(), gradient, chance, outcome))
@@ -139,4 +143,4 @@ def test_the_event_intensity_is_symmetric_in_its_nodes():
     parameters = initial_parameters(VARIANTS["dyrep-bilinear"], D, generators((0,), "weights"), torch.float64)
     p = {name: w[0] for name, w in parameters.named.items()}
     a, b = torch.rand(2, D, dtype=torch.float64)
-    assert rate(p, a, b, 1) == pytest.approx(float(rate(p, b, a, 1)), rel=1e-12)
+    assert intensity(p, a, b, 1) == pytest.approx(float(intensity(p, b, a, 1)), rel=1e-12)

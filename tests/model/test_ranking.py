@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from model import ranking
+from model.batches import draw_chance
+from model.encoder import Workspace
+from model.forward import advance_state
 from model.learning import generators
-from model.loss import draw_chance, run_batch
 from model.parameters import initial_parameters
 from model.ranking import Frequencies, log_density, rank_events
-from model.reference import Reference, rate
+from model.reference import Reference, intensity
 from model.state import initial_state
 from model.stream import Stream
 from pipeline.results.metrics import mid_ranks
@@ -37,7 +39,9 @@ def test_every_candidate_is_scored_by_its_conditional_density(key, monkeypatch):
         first = state.position
         chance = draw_chance(stream, variant, first, stop, random, noisy=False)
         with torch.no_grad():
-            outcome = run_batch(stream, variant, parameters.named, state, stop, chance, {}, learn=False)
+            outcome = advance_state(
+                stream, variant, parameters.named, state, stop, chance, Workspace(), learn=False
+            )
             for source, target, column in (
                 (outcome.batch.u, outcome.batch.v, 0),
                 (outcome.batch.v, outcome.batch.u, 1),
@@ -72,7 +76,7 @@ def test_every_candidate_is_scored_by_its_conditional_density(key, monkeypatch):
                         if stream.seconds[past] > since
                     ]
                     everyone_else = stream.nodes - 2
-                    density = float(rate(p, z[u], z[j], k)) * math.exp(-sum(passed) * everyone_else / 6)
+                    density = float(intensity(p, z[u], z[j], k)) * math.exp(-sum(passed) * everyone_else / 6)
                     assert float(expected[j]) == pytest.approx(math.log(density), rel=1e-9)
                 survival.append(float(reference.survival[-1]))
 
@@ -104,7 +108,7 @@ def test_with_frequencies_candidates_are_ranked_by_the_mean_of_two_distributions
     state = initial_state(stream, variant, D, generators((0, 1), "start"), torch.float64)
     chance = draw_chance(stream, variant, 0, 30, generators((0, 1), "ranking"), noisy=False)
     with torch.no_grad():
-        seen = run_batch(stream, variant, parameters.named, state, 30, chance, {}, learn=False)
+        seen = advance_state(stream, variant, parameters.named, state, 30, chance, Workspace(), learn=False)
     given = (seen.versions, seen.batch, seen.symmetric, seen.rate, state.survival)
     ranks = rank_events(*given, Frequencies.of_events(stream, 20))
     counts = counts_before(stream, 20)

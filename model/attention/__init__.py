@@ -1,0 +1,3 @@
+"""Temporal attention S: how it is stored (`rows`), where it starts (`start`), how features flow along it
+(`aggregation`), and the three ways in which it moves with events (`fixed`, `dyrep`, `learned`).
+"""

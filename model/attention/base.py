@@ -1,0 +1,82 @@
+"""What the event loop asks of any attention: read before an event, move after it, undo backwards.
+
+Names: `d_x` is the gradient of the loss with respect to `x`. S: seeds, N: nodes, B: events of the batch, K:
+slots in use, C: all slots, r: edge types, d: width; dimension 1 holds the two nodes of the event.
+"""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from model.attention.aggregation import Aggregate
+from model.attention.rows import AttentionRows, slot_softmax
+from model.batches import Step
+
+
+class PairRows(NamedTuple):
+    """Copies of rows u and v of S, all slots: (S, 2, C, r) each."""
+
+    values: Tensor
+    bias: Tensor
+
+
+class Attention:
+    """S of every seed as the event loop uses it. By itself it never moves and has no gradient."""
+
+    has_gradient = False
+
+    def __init__(self, rows: AttentionRows) -> None:
+        seeds, _, *slots = rows.values.shape
+        self.pair_shape = seeds, 2, *slots
+        self.values, self.bias = rows.flat()  # (S·N, C·r), views of the stream's state
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The parameters that move S, by name."""
+        return {}
+
+    # ---- forward
+
+    def start(self, z: Tensor, weights: dict[str, Tensor]) -> None:
+        """Prepare for a batch whose first event sees the embeddings `z` (S, N, d); `weights` are detached."""
+
+    def read(self, step: Step) -> PairRows:
+        """Rows u and v before the event."""
+        values = self.values.index_select(0, step.rows).view(self.pair_shape)
+        return PairRows(values, self.bias.index_select(0, step.rows).view(self.pair_shape))
+
+    def softmax(self, pair: PairRows, step: Step) -> tuple[Tensor, Tensor]:
+        """softmax(S) and its bias in the slots that are in use: (S, 2, K, r) each."""
+        absent = pair.bias[:, :, : step.width]
+        return slot_softmax(pair.values[:, :, : step.width], absent), absent
+
+    def move(self, b: int, step: Step, pair: PairRows, own: Tensor, new: Tensor) -> None:
+        """Change S by event `b` of the batch, which turns the embeddings `own` into `new` (S, 2, d)."""
+
+    def put(self, step: Step, values: Tensor, bias: Tensor | None) -> None:
+        """Store rows u and v; with `bias`, from now on the two are neighbours by every edge type."""
+        self.values.index_copy_(0, step.rows, values.view(len(step.rows), -1))
+        if bias is not None:
+            assert step.slots is not None
+            slots = step.slots.unsqueeze(3).expand(-1, -1, -1, bias.shape[3])
+            self.bias.index_copy_(0, step.rows, bias.scatter(2, slots, 0.0).view(len(step.rows), -1))
+
+    def logits(self) -> Tensor | None:
+        """What the encoder said of every event (B, S, 2, r'); nothing without an encoder."""
+        return None
+
+    # ---- backward
+
+    def start_backward(self, d_logits: Tensor) -> None:
+        """Prepare for walking back through the batch, given the gradient of the logits."""
+
+    def move_backward(self, b: int, step: Step, d_new: Tensor) -> Tensor:  # noqa: ARG002 - S has no part in it
+        """Undo event `b`: the gradient of its new embeddings (S, 2, d), with what S adds to it."""
+        return d_new
+
+    def softmax_backward(self, step: Step, d_largest: Tensor, forward: Aggregate) -> None:
+        """Take what the features of eq. 3 say of rows u and v, from the gradient of the largest products."""
+
+    def gradients(self) -> dict[str, Tensor]:
+        """Gradients of `weights` once the whole batch is undone."""
+        return {}

@@ -1,0 +1,104 @@
+"""Temporal attention S as sparse rows: who a node's neighbours are, and how much each of them counts.
+
+A row keeps its neighbours in the order they joined, in slots that all seeds fill on their own; slots beyond
+a seed's own neighbours are marked absent and change no value. Sums over slots run in slot order, so that a
+seed's numbers do not depend on how wide the rows of the seeds beside it are.
+"""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and it never is the maximum
+SMALLEST_TOTAL = 1e-12
+NOBODY = -1
+
+
+def slot_sum(values: Tensor) -> Tensor:
+    """Sum over the slots (dimension 2, kept) in slot order: trailing zeros change no bit of it."""
+    return values.cumsum(2)[:, :, -1:]
+
+
+def slot_softmax(values: Tensor, bias: Tensor) -> Tensor:
+    """softmax(S) over the slots of rows (S, R, K, r): 0 where there is no neighbour."""
+    exponent = (values + bias).exp_()  # S stays near [0, 1], so no shift is needed before exp
+    return exponent.div_(slot_sum(exponent).clamp_min_(SMALLEST_TOTAL))
+
+
+@dataclass
+class AttentionRows:
+    """S of every seed. S: seeds, N: nodes, C: slots, r: edge types."""
+
+    order: np.ndarray  # (S, N, C) int64: the neighbour in each slot, NOBODY beyond
+    count: np.ndarray  # (S, N) int64: slots in use
+    values: Tensor  # (S, N, C, r): S_ui
+    bias: Tensor  # (S, N, C, r): 0 for a neighbour by this edge type, ABSENT otherwise
+    looked_up: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @classmethod
+    def from_dense(cls, dense: Tensor) -> Self:
+        """Rows from a dense (S, N, N, r) matrix; entries that are not zero are neighbours."""
+        seeds, nodes, _, edge_types = dense.shape
+        present = (dense != 0).any(3).numpy()  # (S, N, N)
+        count = present.sum(2).astype(np.int64)
+        slots = max(int(count.max(initial=0)), 1)
+        order = np.argsort(~present, axis=2, kind="stable")[:, :, :slots].astype(np.int64)
+        order[np.arange(slots) >= count[:, :, None]] = NOBODY
+        index = torch.from_numpy(np.maximum(order, 0)).unsqueeze(3).expand(seeds, nodes, slots, edge_types)
+        used = torch.from_numpy(order != NOBODY).unsqueeze(3)
+        values = dense.gather(2, index) * used
+        bias = torch.where(values != 0, 0.0, ABSENT).to(dense.dtype)
+        return cls(order, count, values, bias)
+
+    def dense(self) -> Tensor:
+        """S as (S, N, N, r)."""
+        seeds, nodes, _, edge_types = self.values.shape
+        index = torch.from_numpy(np.maximum(self.order, 0)).unsqueeze(3).expand(-1, -1, -1, edge_types)
+        used = torch.from_numpy(self.order != NOBODY).unsqueeze(3)
+        out = self.values.new_zeros(seeds, nodes, nodes, edge_types)
+        return out.scatter_add_(2, index, self.values * used)
+
+    def neighbours(self, u: int, v: int) -> tuple[np.ndarray, int]:
+        """The neighbours of u and of v: (S, 2, K) with NOBODY as padding, and K ≥ 1."""
+        width = max(int(self.count[:, u].max()), int(self.count[:, v].max()), 1)
+        return self.order[:, (u, v), :width], width
+
+    def slot(self, node: int, other: int) -> tuple[np.ndarray, np.ndarray]:
+        """Where `other` is in the row of `node` (0 where it is not), and whether it is there: both (S)."""
+        if (node, other) not in self.looked_up:
+            same = self.order[:, node] == other  # (S, C)
+            self.looked_up[node, other] = same.argmax(1), same.any(1)
+        return self.looked_up[node, other]
+
+    def join(self, u: int, v: int) -> None:
+        """Give v a slot in u's row and u one in v's, in every seed that has none."""
+        for node, other in ((u, v), (v, u)):
+            _, present = self.slot(node, other)
+            if present.all():
+                continue
+            if int(self.count[:, node].max()) == self.order.shape[2]:
+                self.widen()
+            seeds = np.nonzero(~present)[0]
+            self.order[seeds, node, self.count[seeds, node]] = other
+            self.count[seeds, node] += 1
+            del self.looked_up[node, other]
+
+    def of_seeds(self, rows: list[int]) -> Self:
+        """A copy for some of the seeds."""
+        return type(self)(self.order[rows], self.count[rows], self.values[rows], self.bias[rows])
+
+    def flat(self) -> tuple[Tensor, Tensor]:
+        """Values and bias as matrices with a row per seed and node: (S·N, C·r), views."""
+        seeds, nodes, _, _ = self.values.shape
+        return self.values.view(seeds * nodes, -1), self.bias.view(seeds * nodes, -1)
+
+    def widen(self) -> None:
+        """Double the slots; new ones are empty."""
+        seeds, nodes, slots, edge_types = self.values.shape
+        self.order = np.concatenate([self.order, np.full_like(self.order, NOBODY)], axis=2)
+        empty = self.values.new_zeros(seeds, nodes, slots, edge_types)
+        self.values = torch.cat([self.values, empty], dim=2)
+        self.bias = torch.cat([self.bias, empty + ABSENT], dim=2)

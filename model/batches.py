@@ -1,0 +1,177 @@
+"""A batch of events laid out before the model sees it: everything that no parameter touches.
+
+Clocks, neighbours, and which version of a row of Z is current depend on the stream alone; so does what
+chance draws. S: seeds, N: nodes, B: events, K: slots.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from model.attention.rows import AttentionRows
+from model.state import State
+from model.stream import ASSOCIATION, Stream
+from pipeline.variants import Variant
+
+WAITING_SCALES = (50.0, 7.0, 15.0, 15.0)  # days, hours, minutes, seconds
+NON_EVENTS = 5  # sampled nodes for u, and as many for v
+
+
+@dataclass
+class Step:
+    """One event as the loop wants it."""
+
+    uv: Tensor  # (2)
+    rows: Tensor  # (S·2): rows u and v of each seed, counted over seeds and nodes
+    width: int  # slots of the wider of the two rows before the event
+    neighbours: Tensor  # (S·2·K) rows of W_h Z seen as (S·N, d)
+    slots: Tensor | None = None  # (S, 2, 1): where the pair's entries are, when the attention may change
+    width_after: int = 0
+    share: Tensor | None = None  # (S, 2): DyRep's b
+    loss: Tensor | None = None  # (S, 2): DyRep's x, for an association
+    applies: Tensor | None = None  # (S): where the rule applies, if not everywhere
+
+
+@dataclass
+class Batch:
+    """Consecutive events and what the stream alone says of them.
+
+    Embeddings are kept as versions of rows of Z instead of copies of Z: row i < N is node i before the
+    batch, rows N + 2b and N + 2b + 1 are u and v after event b.
+    """
+
+    now: np.ndarray  # (B): how many events of the stream passed before each
+    u: np.ndarray  # (B)
+    v: np.ndarray
+    kinds: Tensor  # (B)
+    waiting: Tensor  # (B, 2, 4)
+    versions: np.ndarray  # (B, N): the row of each node's embedding before each event
+    heard: np.ndarray  # (B, N): how many events of the stream had passed at each node's clock
+    steps: list[Step]
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+
+def advance_clocks(stream: Stream, variant: Variant, state: State, stop: int) -> Batch:
+    """Lay out the events from the state's position to `stop`; the state's position, clocks and neighbours
+    move on to `stop` with it.
+    """
+    start, nodes = state.position, stream.nodes
+    u, v, k = stream.u[start:stop], stream.v[start:stop], stream.k[start:stop]
+    events = len(u)
+    versions = np.empty((events, nodes), dtype=np.int64)
+    heard = np.empty((events, nodes), dtype=np.int64)
+    heard_by = np.searchsorted(stream.seconds, state.clock, side="right")  # (N)
+    after = np.searchsorted(stream.seconds, stream.seconds[start:stop], side="right")  # (B)
+    waiting = np.empty((events, 2))
+    current = np.arange(nodes)
+    steps = []
+    seeds = len(state.z)
+    ends_of = torch.from_numpy(np.stack([u, v], axis=1))  # (B, 2)
+    rows_of = (torch.arange(seeds)[:, None] * nodes + ends_of[:, None]).view(events, -1)  # (B, S·2)
+    places = list(zip(ends_of.unbind(), rows_of.unbind(), strict=True))
+    for b in range(events):
+        i, j, now = int(u[b]), int(v[b]), stream.seconds[start + b]
+        versions[b], heard[b] = current, heard_by
+        waiting[b] = now - state.clock[i], now - state.clock[j]
+        if variant.is_recurrent:
+            steps.append(join_and_plan(variant, state.attention, i, j, int(k[b]), state.z.dtype, *places[b]))
+            current[i], current[j] = nodes + 2 * b, nodes + 2 * b + 1
+        elif k[b] == ASSOCIATION:
+            state.attention.join(i, j)
+        state.clock[i] = state.clock[j] = now
+        heard_by[i] = heard_by[j] = after[b]
+    state.position = stop
+    return Batch(
+        now=np.arange(start, stop),
+        u=u,
+        v=v,
+        kinds=torch.from_numpy(k),
+        waiting=waiting_features(waiting).to(state.z.dtype),
+        versions=versions,
+        heard=heard,
+        steps=steps,
+    )
+
+
+def waiting_features(seconds: np.ndarray) -> Tensor:
+    """Waiting times as days, hours, minutes and seconds, scaled: (…, 4)."""
+    days, rest = np.divmod(seconds, 86400)
+    hours, rest = np.divmod(rest, 3600)
+    minutes, rest = np.divmod(rest, 60)
+    return torch.from_numpy(np.stack([days, hours, minutes, rest], axis=-1) / WAITING_SCALES)
+
+
+def join_and_plan(
+    variant: Variant,
+    attention: AttentionRows,
+    u: int,
+    v: int,
+    k: int,
+    dtype: torch.dtype,
+    uv: Tensor,
+    rows: Tensor,
+) -> Step:
+    """One event's neighbours before it, and where its pair's attention is stored after it; the two are given
+    slots in each other's row where the event makes them neighbours.
+    """
+    neighbours, width = attention.neighbours(u, v)
+    seeds, nodes = attention.count.shape
+    places = np.maximum(neighbours, 0) + (np.arange(seeds) * nodes)[:, None, None]
+    step = Step(uv, rows, width, torch.from_numpy(places.reshape(-1)))
+    if variant.attention == "random":
+        return step
+    applies = np.ones(seeds, dtype=bool)
+    before = attention.count[:, (u, v)]  # (S, 2)
+    if variant.attention == "learned" or k == ASSOCIATION:
+        attention.join(u, v)
+    else:
+        _, applies = attention.slot(u, v)
+        if not applies.any():
+            return step
+    slots = np.stack([attention.slot(u, v)[0], attention.slot(v, u)[0]], axis=1)
+    step.slots = torch.from_numpy(slots)[:, :, None]
+    step.width_after = max(width, int(slots.max()) + 1)
+    if variant.attention == "association":
+        share = share_of(attention.count[:, (u, v)])
+        step.share = torch.from_numpy(share).to(dtype)
+        if k == ASSOCIATION:
+            step.loss = torch.from_numpy(share_of(before) - share).to(dtype)
+        if not applies.all():
+            step.applies = torch.from_numpy(applies)
+    return step
+
+
+def share_of(degrees: np.ndarray) -> np.ndarray:
+    """1/deg, and 0 for nodes without associates."""
+    return np.where(degrees > 0, 1 / np.maximum(degrees, 1), 0.0)
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Everything random in a batch, drawn by each seed's own generator."""
+
+    others: Tensor  # (S, B, 2, NON_EVENTS): partners for u and for v that did not interact with them
+    noise: Tensor | None  # (B, S, 2, r'): Gumbel noise, none outside training
+
+
+def draw_chance(
+    stream: Stream, variant: Variant, start: int, stop: int, generators: list[torch.Generator], noisy: bool
+) -> Chance:
+    """Non-events never name u or v; each seed draws as much whatever the seeds beside it do."""
+    u, v = torch.from_numpy(stream.u[start:stop]), torch.from_numpy(stream.v[start:stop])
+    low, high = torch.minimum(u, v)[:, None, None], torch.maximum(u, v)[:, None, None]
+    others, noise = [], []
+    for generator in generators:
+        drawn = torch.randint(stream.nodes - 2, (stop - start, 2, NON_EVENTS), generator=generator)
+        drawn += drawn >= low
+        drawn += drawn >= high
+        others.append(drawn)
+        if noisy and variant.attention == "learned":
+            shape = (stop - start, 2, len(variant.prior_probabilities))
+            uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
+            noise.append(-(-uniform.clamp_min(1e-20).log()).log())
+    return Chance(torch.stack(others), torch.stack(noise, dim=1) if noise else None)

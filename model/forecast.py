@@ -1,0 +1,179 @@
+"""Forecasts of a trained model: who is likely to be a node's next partner, with which probability."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from model.checkpoint import read_tensors
+from model.choice import Chosen, Learned
+from model.forward import advance_in_batches, current_embeddings
+from model.learning import generators
+from model.parameters import Parameters, shapes_of
+from model.ranking import Frequencies, partner_densities
+from model.stream import Stream, load_stream
+from pipeline.lake import read_parquet
+from pipeline.variants import Variant
+
+NEAREST = 3  # names that an error suggests
+
+
+class Forecaster(ABC):
+    """What every trained model can do: name a node's likeliest next partners.
+
+    A family of models gives `probabilities`; names of nodes and the answer's form are the same for all.
+    """
+
+    def __init__(self, dataset: str, names: Sequence[str]) -> None:
+        self.dataset, self.names = dataset, list(names)
+        self.nodes = {name: node for node, name in enumerate(self.names)}
+
+    @abstractmethod
+    def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
+        """Of each node (N), that it is the partner of `node` in its next communication at `at`."""
+
+    def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> pl.DataFrame:
+        """The likeliest partners of the next communication of `node`, the likeliest first.
+
+        `node` is a name in the dataset, or a node's number. The forecast sees every event before `at` (none:
+        every event there is). Probabilities sum to 1 over all other nodes, of which the `top` are returned:
+        columns `partner` (its name), `node` (its number) and `probability`.
+        """
+        if top < 1:
+            raise ValueError(f"top takes 1 or more, not {top}")
+        source = self.number_of(node)
+        probabilities = self.probabilities(source, at)
+        likeliest = np.argsort(-probabilities, kind="stable")
+        likeliest = likeliest[likeliest != source][:top]
+        return pl.DataFrame(
+            {
+                "partner": [self.names[partner] for partner in likeliest],
+                "node": likeliest.astype(np.int32),
+                "probability": probabilities[likeliest],
+            }
+        )
+
+    def number_of(self, node: str | int) -> int:
+        """The number of a node given by name or number; an unknown one is refused with the nearest names."""
+        if isinstance(node, str):
+            if node in self.nodes:
+                return self.nodes[node]
+            nearest = get_close_matches(node, self.names, NEAREST, cutoff=0.0)
+            raise ValueError(
+                f"node takes the name of a node of {self.dataset!r}, not {node!r}; "
+                f"the nearest names are {', '.join(map(repr, nearest))}"
+            )
+        if not 0 <= node < len(self.names):
+            raise ValueError(f"node takes 0…{len(self.names) - 1} in {self.dataset!r}, not {node}")
+        return int(node)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What a finished training left for one seed: weights, and the state before the test period."""
+
+    variant: Variant
+    seed: int
+    batch: int
+    width: int
+    learned: Learned
+
+
+class DensityForecaster(Forecaster):
+    """A trained DyRep, LDG, GCN or GAT: partners by conditional density, as the test period is ranked."""
+
+    def __init__(self, stream: Stream, names: Sequence[str], trained: Trained) -> None:
+        super().__init__(stream.name, names)
+        self.stream, self.trained = stream, trained
+        self.parameters = Parameters(shapes_of(trained.variant, trained.width), trained.learned.weights)
+        frequent = trained.variant.frequency
+        self.frequencies = Frequencies.of_events(stream, stream.splits[1]) if frequent else None
+        self.latest: tuple[int, Tensor] | None = None
+
+    def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
+        """Densities normalized over all other nodes; + Freq averages them with the node's past partners."""
+        log_density = self.log_densities(self.position_of(at))[node].clone()
+        log_density[node] = float("-inf")
+        shares = log_density.softmax(0)
+        if self.frequencies is not None:
+            shares = shares + self.frequencies.shares[node]
+        return (shares / shares.sum()).numpy()
+
+    def position_of(self, at: datetime | None) -> int:
+        """How many events the forecast sees: those before `at`."""
+        if at is None:
+            return len(self.stream)
+        if at.tzinfo is not None:
+            raise ValueError(f"at takes a time without a zone, by the dataset's own clock, not {at}")
+        position = int(np.searchsorted(self.stream.seconds, (at - self.stream.start).total_seconds()))
+        learned = self.trained.learned.state.position
+        if position < learned:
+            last = self.stream.moment(learned)
+            raise ValueError(f"at takes a time after {last}: the model has learned from events until then")
+        return position
+
+    def log_densities(self, position: int) -> Tensor:
+        """Of every pair (N, N) after `position` events, with the stored weights; the latest are kept."""
+        if self.latest is None or self.latest[0] != position:
+            trained, named = self.trained, self.parameters.named
+            state = trained.learned.state.of_seeds([0])
+            random = generators((trained.seed,), "ranking")
+            with torch.no_grad():
+                for _ in advance_in_batches(
+                    self.stream, trained.variant, named, state, position, random, trained.batch
+                ):
+                    pass
+                z = current_embeddings(trained.variant, state, named)
+                self.latest = position, partner_densities(self.stream, z, state, named)[0]
+        return self.latest[1]
+
+
+def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
+    """The trained model in `folder`, ready to predict.
+
+    `dataset` is the folder of the event table it was trained on; where `folder` is `models/<dataset>/<key>`
+    of a home, it is found by itself. Of several seeds the first one forecasts.
+    """
+    torch.set_num_threads(1)  # as in training, so that the bits are those of the stored predictions
+    folder = Path(folder)
+    try:
+        summary = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"no finished training in {folder} (model.json is missing): train it with model.train"
+        ) from None
+    table = Path(dataset) if dataset is not None else home_of(folder) / "datasets" / summary["dataset"]
+    if not (table / "dataset.json").exists():
+        raise FileNotFoundError(
+            f"no event table in {table}: pass dataset, the folder of the table {summary['dataset']!r} "
+            f"that {folder} was trained on"
+        )
+    variant = Variant(**summary["variant"])
+    stream = load_stream(table, variant.relation)
+    if stream.fingerprint != summary["fingerprint"]:
+        raise ValueError(
+            f"{folder} was trained on another event table than the one in {table}: train it again"
+        )
+    tensors, _ = read_tensors(folder / "state.safetensors")
+    trained = Trained(
+        variant=variant,
+        seed=summary["seeds"][0],
+        batch=summary["settings"]["batch"],
+        width=summary["width"],
+        learned=Chosen.from_tensors(tensors).test.of_seeds([0]),
+    )
+    names = read_parquet(table / "nodes.parquet").sort("node")["name"]
+    return DensityForecaster(stream, names.to_list(), trained)
+
+
+def home_of(folder: Path) -> Path:
+    """The home in which `folder` is `models/<dataset>/<key>`."""
+    return folder.resolve().parents[2]

@@ -1,0 +1,102 @@
+"""The forward pass: one batch of events through the model, from embeddings to losses."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from model.batches import Batch, Chance, advance_clocks, draw_chance
+from model.dynamics import EventLoop, attention_of
+from model.encoder import Workspace
+from model.gnn import adjacency_of, embeddings
+from model.intensity import symmetric_compatibility
+from model.loss import divergence, event_intensities, survival_terms
+from model.state import State
+from model.stream import Stream
+from pipeline.variants import Variant
+
+
+@dataclass
+class Outcome:
+    """A batch of events as the model saw it. Losses are sums over the batch's events, one number per seed."""
+
+    batch: Batch
+    versions: Tensor  # (S, R, d)
+    symmetric: Tensor
+    rate: Tensor  # (S, 2)
+    events: Tensor  # (S)
+    non_events: Tensor  # (S)
+    kl: Tensor  # (S)
+
+
+def advance_state(
+    stream: Stream,
+    variant: Variant,
+    named: dict[str, Tensor],
+    state: State,
+    stop: int,
+    chance: Chance,
+    workspace: Workspace,
+    learn: bool,
+) -> Outcome:
+    """Carry `state` through the events up to `stop`; with `learn` the losses have gradients in `named`."""
+    start = state.position
+    with torch.set_grad_enabled(learn):
+        if variant.is_recurrent:
+            batch = advance_clocks(stream, variant, state, stop)
+            versions, logits = advance_embeddings(variant, named, state, batch, chance, workspace, learn)
+        else:
+            versions, logits = embeddings(variant, state.z, adjacency_of(state.attention), named), None
+            batch = advance_clocks(stream, variant, state, stop)
+        symmetric = symmetric_compatibility(named["intensity.compatibility"])
+        rate = named["intensity.rate"]
+        intensities = event_intensities(versions, batch, symmetric, rate)  # (S, B)
+        survival = survival_terms(versions, batch, chance.others, symmetric, rate)  # (S, B)
+        state.add_survival(start, survival.detach())
+        kl = versions.new_zeros(len(versions)) if logits is None else divergence(variant, logits)
+        return Outcome(batch, versions, symmetric, rate, -intensities.log().sum(1), survival.sum(1), kl)
+
+
+def advance_in_batches(
+    stream: Stream,
+    variant: Variant,
+    named: dict[str, Tensor],
+    state: State,
+    stop: int,
+    random: list[torch.Generator],
+    size: int,
+    workspace: Workspace | None = None,
+) -> Iterator[Outcome]:
+    """Carry `state` to `stop` without learning, `size` events at a time; every batch as the model saw it."""
+    workspace = workspace or Workspace()
+    while state.position < stop:
+        until = min(state.position + size, stop)
+        chance = draw_chance(stream, variant, state.position, until, random, noisy=False)
+        yield advance_state(stream, variant, named, state, until, chance, workspace, learn=False)
+
+
+def current_embeddings(variant: Variant, state: State, named: dict[str, Tensor]) -> Tensor:
+    """Z of every seed as the next event would see it: (S, N, d)."""
+    if variant.is_recurrent:
+        return state.z
+    return embeddings(variant, state.z, adjacency_of(state.attention), named)
+
+
+def advance_embeddings(
+    variant: Variant,
+    named: dict[str, Tensor],
+    state: State,
+    batch: Batch,
+    chance: Chance,
+    workspace: Workspace,
+    learn: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Carry Z and S of `state` through `batch`; versions of Z's rows, and the logits of a learned graph."""
+    noise = None if chance.noise is None else chance.noise.to(state.z.dtype)
+    undone = len(batch) if learn else 0
+    attention = attention_of(variant, state, batch, named, noise, workspace, undone)
+    loop = EventLoop(batch, state.z, attention, named, differentiable=learn)
+    versions, logits = loop.run()
+    state.z = loop.z
+    return versions, logits

@@ -1,0 +1,44 @@
+"""The page on the models names functions and tests that are there."""
+
+import re
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def rows() -> list[list[str]]:
+    """The cells of the table of equations, without its header."""
+    page = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
+    section = page.split("## Equation, reference, engine, test")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def names(column: int, package: str) -> list[tuple[str, str]]:
+    return [
+        (package, name) for row in rows() for name in re.findall(r"`([\w.]+)`", row[column]) if "." in name
+    ]
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [*names(1, "model"), *names(2, "model"), *names(3, "tests.model")]
+)
+def test_every_name_in_the_table_of_equations_exists(package, name):
+    parts = name.split(".")
+    for end in range(len(parts) - 1, 0, -1):
+        if (ROOT / Path(*package.split("."), *parts[:end]).with_suffix(".py")).exists():
+            module = import_module(".".join([package, *parts[:end]]))
+            assert reduce(getattr, parts[end:], module)
+            return
+    pytest.fail(f"no file of {package} for {name}")
+
+
+def test_the_table_has_every_equation_of_the_paper_in_all_its_places():
+    numbered = [row for row in rows() if re.match(r"\d", row[0])]
+    numbers = [int(n) for row in numbered for n in re.findall(r"\d+", row[0].split(",")[0])]
+    assert sorted(numbers) == list(range(1, 16))
+    assert all(cell for row in numbered for cell in row)
