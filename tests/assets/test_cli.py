@@ -161,7 +161,7 @@ def test_the_likeliest_partners_are_printed_with_names(home: Path) -> None:
     done = ldg("--home", home, "predict", "office", "node 0", "--top", "3")
     assert done.returncode == 0, done.stderr
     title, *lines = done.stdout.splitlines()
-    assert title == "Toy: next partners of node 0, by DyRep, concat"
+    assert title == "Toy: next partners of node 0, by DyRep (Follow), concat"
     partners = load(Lake(home).model("office", "dyrep-concat")).predict("node 0", top=3)
     assert [line.split(maxsplit=2) for line in lines] == [
         [str(number), f"{probability:.1%}", name]
