@@ -123,6 +123,28 @@ def identities(events: Sequence[Event]) -> bytes:
     return words.tobytes()
 
 
+def copy_keys(events: Sequence[Event], ids: bytes) -> bytes:
+    """What copies share, sixteen bytes each, from the identities `ids`.
+
+    An id says that two events are copies, whatever else they say. Where there is none, an event that was
+    spliced onto another's repository is no copy of the one it began as, and does not take its place.
+    """
+    repositories = [event.repository for event in events]
+    if not any(repositories):
+        return ids
+    words = np.frombuffer(ids, dtype=">u8").reshape(-1, 2).copy()
+    words[:, 1] ^= np.array(
+        [
+            crc32(repository.owner.encode())
+            if repository is not None and repository.owner and event.id in NO_ID
+            else 0
+            for event, repository in zip(events, repositories, strict=True)
+        ],
+        dtype=np.uint64,
+    )
+    return words.tobytes()
+
+
 def microseconds(created_at: str) -> int | None:
     """Microseconds since 1970 (UTC) of an event's time as any shape writes it, or None."""
     try:

@@ -8,24 +8,26 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import compress
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
+from isal.isal_zlib import crc32
 
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.decode import LIMITS, decode
 from pipeline.sources.gharchive.files import HourFile, raw_folder, raw_path
-from pipeline.sources.gharchive.inflate import Limits
-from pipeline.sources.gharchive.normalize import NO_ID, EventRules, identities, resolve
+from pipeline.sources.gharchive.inflate import Damage, Limits
+from pipeline.sources.gharchive.normalize import NO_ID, EventRules, copy_keys, identities, resolve
 
-READER = 2  # raised when the same file would be read differently, so that older readings are made anew
+READER = 3  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
 FLUSH_CELLS = 400_000
+LISTED_FRAGMENTS = 10_000
 EVENT_SCHEMA = {
     "event_id": pl.String,
     "type": pl.String,
@@ -125,18 +127,27 @@ def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
 def has_reading(lake: Lake, file: HourFile) -> bool:
     """Whether this very file was read, under whatever rules: then the raw file may be gone."""
     kept = readings_folder(lake, file.day).glob(f"{file.hour}-*")
-    return any(found is not None and found[1]["md5"] == file.md5 for found in map(_stored, kept))
+    return any(found is not None and found[1] == file.md5 for found in map(_stored, kept))
 
 
-def _stored(folder: Path) -> tuple[Reading, dict[str, object]] | None:
-    """The reading in a folder and its signature, or None if there is none or its tables are not as noted."""
+def _stored(folder: Path) -> tuple[Reading, str | None] | None:
+    """The reading in a folder and the MD5 of its file; None if there is none that is whole.
+
+    A note that does not say what a reading's note says, and tables unlike the note, are as none: whoever
+    wants the reading makes it anew.
+    """
     try:
         note = json.loads((folder / "reading.json").read_text(encoding="utf-8"))
-        reading = Reading(folder, Counts(**note["counts"]), tuple(note["damage"]), note["damaged"])
-        sizes = [path.stat().st_size for path in reading.tables]
-    except (FileNotFoundError, json.JSONDecodeError):
+        counts = Counts(**{name: int(value) for name, value in note["counts"].items()})
+        reading = Reading(folder, counts, tuple(map(str, note["damage"])), bool(note["damaged"]))
+        checksums = [_checksum(path) for path in reading.tables]
+        return (reading, note["signature"]["md5"]) if note["checksums"] == checksums else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return (reading, note["signature"]) if note["sizes"] == sizes else None
+
+
+def _checksum(path: Path) -> int:
+    return crc32(path.read_bytes())
 
 
 def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading:
@@ -151,14 +162,14 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)  # of a killed process that had our number
     temporary.mkdir(parents=True)
-    made = Reading(temporary, tables.counts, tuple(tables.damage), tables.damaged)
+    made = Reading(temporary, tables.counts, tables.damage, tables.damaged)
     write_part(tables.events, made.events)
     tables.keys.tofile(made.keys)
     if tables.counts.quarantined:
         write_part(tables.quarantine, made.quarantine)
     values = {
         "signature": depends,
-        "sizes": [path.stat().st_size for path in made.tables],
+        "checksums": [_checksum(path) for path in made.tables],
         "counts": vars(tables.counts),
         "damage": tables.damage,
         "damaged": tables.damaged,
@@ -201,99 +212,136 @@ class Tables:
     quarantine: pl.DataFrame
     keys: np.ndarray  # (4, distinct events), as `Reading.load_keys` says
     counts: Counts
-    damage: list[str]
+    damage: tuple[str, ...]
     damaged: bool
 
 
 def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS) -> Tables:
-    """Read one hour file: every event is kept, ignored, a duplicate or quarantined, and counted as that."""
-    kinds = rules.kinds
-    damage: list[str] = []
-    keys = bytearray()
-    fates = bytearray()
-    frames: list[pl.DataFrame] = []
-    cells: list[object] = []  # row after row, flat: no object a row for the garbage collector to visit
-    quarantine: list[tuple[str, int, str, int, str]] = []
-    origins: list[int] = []  # of each row of the quarantine, the number of the event; -1 of what is none
+    """Read one hour file: every event is kept, ignored, a duplicate or quarantined, and counted as that.
 
-    def set_aside(origin: int, offset: int, reason: str, text: bytes) -> None:
-        origins.append(origin)
-        quarantine.append((name, offset, reason, len(text), text[:EXCERPT_BYTES].decode("utf-8", "replace")))
+    Of copies the first that can be read stays. A copy of what has been read is dropped at once, so that
+    memory follows what is kept.
+    """
+    kinds = rules.kinds
+    damage = Damage()
+    events, quarantine = Rows(EVENT_SCHEMA, name), Rows(QUARANTINE_SCHEMA, name)
+    cells = events.cells
+    keys, fates = bytearray(), bytearray()  # of every event that is not dropped
+    origins: list[int] = []  # of each row of the quarantine, the number of the event; -1 of what is none
+    seen: set[bytes] = set()  # keys of all events so far
+    unread: set[bytes] = set()  # those of which every copy so far is quarantined
+    copies = 0
+    fragments, unlisted_bytes = 0, 0
+    first_unlisted = 0  # where the first fragment is that has no row of its own
 
     for block in decode(path, damage, limits):
-        block_keys = identities(block.events)
-        keys += block_keys
-        hexadecimal = block_keys.hex()
+        ids = identities(block.events)
+        block_keys = copy_keys(block.events, ids)
+        key_of = np.frombuffer(block_keys, dtype="V16").tolist()
+        distinct = set(key_of)
+        all_new = len(distinct) == len(key_of) and seen.isdisjoint(distinct)
+        if all_new:
+            keys += block_keys
+            seen |= distinct
+        hexadecimal = ids.hex()
         for index, event in enumerate(block.events):
-            kind = kinds.get(event.type)
-            if kind is None:
-                fates.append(IGNORED)
+            if not all_new and key_of[index] in seen and key_of[index] not in unread:
+                copies += 1
                 continue
-            row = resolve(event)
+            kind = kinds.get(event.type)
+            row = None if kind is None else resolve(event)
             if isinstance(row, str):
+                if key_of[index] in unread:
+                    copies += 1
+                    continue
+                unread.add(key_of[index])
                 offset, text = block.place(index)
-                set_aside(len(fates), offset, row, text)
+                origins.append(len(fates))
+                quarantine.cells += _set_aside(offset, row, text)
                 fates.append(QUARANTINED)
-            elif row[0] == row[2] or row[0].lower() == row[2].lower():
+            elif row is None or row[0] == row[2] or row[0].lower() == row[2].lower():
                 fates.append(IGNORED)
             else:
                 fates.append(KEPT)
                 event_id = hexadecimal[32 * index : 32 * index + 32] if event.id in NO_ID else str(event.id)
                 cells += (event_id, event.type, kind, *row)
+            if not all_new:
+                keys += key_of[index]
+                seen.add(key_of[index])
+                if fates[-1] != QUARANTINED:
+                    unread.discard(key_of[index])
         for fragment in block.fragments:
-            set_aside(-1, fragment.offset, fragment.reason, fragment.text)
-        if len(cells) >= FLUSH_CELLS:
-            frames.append(_event_frame(cells, name))
-            cells = []
-    frames.append(_event_frame(cells, name))
-    events = pl.concat(frames, rechunk=True) if len(frames) > 1 else frames[0]
+            fragments += 1
+            if fragments <= LISTED_FRAGMENTS:
+                origins.append(-1)
+                quarantine.cells += _set_aside(fragment.offset, fragment.reason, fragment.text)
+            else:
+                first_unlisted = first_unlisted or fragment.offset
+                unlisted_bytes += len(fragment.text)
+        events.flush()
+        quarantine.flush()
+    if fragments > LISTED_FRAGMENTS:
+        origins.append(-1)
+        reason = f"{fragments - LISTED_FRAGMENTS:,} more pieces that are not events"
+        quarantine.cells += (first_unlisted, reason, unlisted_bytes, "")
 
     words = np.frombuffer(keys, dtype=">u8").astype(np.uint64).reshape(-1, 2).T  # (2, events)
     fate = np.frombuffer(fates, dtype=np.uint8)
-    order, is_first = _first_copies(words)
-    if not is_first.all():
-        events = events.filter(pl.Series(is_first[fate == KEPT]))
-        left = [origin < 0 or bool(is_first[origin]) for origin in origins]
-        quarantine, origins = list(compress(quarantine, left)), list(compress(origins, left))
+    is_row = np.array([at < 0 or bytes(keys[16 * at : 16 * at + 16]) in unread for at in origins], dtype=bool)
+    origin = np.array(origins, dtype=np.int64)
+    stays = np.ones(len(fate), dtype=bool)
+    stays[origin[~is_row]] = False  # a later copy could be read
+    origin = origin[is_row]
     row_of = np.zeros(len(fate), dtype=np.uint64)
-    row_of[(fate == KEPT) & is_first] = np.arange(len(events))
-    for at, origin in enumerate(origins):
-        if origin >= 0:
-            row_of[origin] = at
-    fragments = origins.count(-1)
+    row_of[fate == KEPT] = np.arange(np.count_nonzero(fate == KEPT))
+    row_of[origin[origin >= 0]] = np.flatnonzero(origin >= 0)
+    order = np.argsort(words[0], kind="stable")
+    order = order[stays[order]]
+    event_table, quarantine_table = events.frame(), quarantine.frame().filter(pl.Series(is_row))
     return Tables(
-        events=events,
-        quarantine=pl.DataFrame(quarantine, schema=QUARANTINE_SCHEMA, orient="row"),
+        events=event_table,
+        quarantine=quarantine_table,
         keys=np.stack([*words[:, order], fate[order].astype(np.uint64), row_of[order]]),
         counts=Counts(
-            events=len(fate) + fragments,
-            kept=len(events),
-            ignored=int(np.count_nonzero(fate[order] == IGNORED)),
-            duplicates=len(fate) - len(order),
-            quarantined=len(quarantine),
+            events=len(fate) + copies + int(np.count_nonzero(origin < 0)),
+            kept=len(event_table),
+            ignored=int(np.count_nonzero(fate == IGNORED)),
+            duplicates=copies + int(np.count_nonzero(~stays)),
+            quarantined=len(quarantine_table),
         ),
-        damage=damage,
-        damaged=bool(damage or fragments),
+        damage=damage.notes,
+        damaged=bool(damage.notes or fragments),
     )
 
 
-def _event_frame(cells: list[object], name: str) -> pl.DataFrame:
-    columns = [column for column in EVENT_SCHEMA if column != "file"]
-    width = len(columns)
-    series = [pl.Series(column, cells[at::width], EVENT_SCHEMA[column]) for at, column in enumerate(columns)]
-    file = pl.Series("file", [name]).new_from_index(0, len(cells) // width)
-    return pl.DataFrame([*series, file])
+class Rows:
+    """A table of one file, gathered row after row."""
+
+    def __init__(self, schema: Mapping[str, pl.DataType | type[pl.DataType]], file: str) -> None:
+        self.schema, self.file = schema, file
+        self.columns = [column for column in schema if column != "file"]
+        self.cells: list[object] = []  # flat: no object a row for the garbage collector to visit
+        self.frames: list[pl.DataFrame] = []
+
+    def flush(self, least: int = FLUSH_CELLS) -> None:
+        """Put the cells into a frame, where they take less memory, if there are `least` of them."""
+        if len(self.cells) < least:
+            return
+        width = len(self.columns)
+        series = [
+            pl.Series(column, self.cells[at::width], self.schema[column])
+            for at, column in enumerate(self.columns)
+        ]
+        file = pl.Series("file", [self.file]).new_from_index(0, len(self.cells) // width)
+        self.frames.append(pl.DataFrame([*series, file]).select(*self.schema))
+        self.cells.clear()
+
+    def frame(self) -> pl.DataFrame:
+        """All rows."""
+        self.flush(least=0)
+        return pl.concat(self.frames, rechunk=True) if len(self.frames) > 1 else self.frames[0]
 
 
-def _first_copies(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of identities (2, events): which events are the first with theirs, ascending; and whether each is."""
-    order = np.argsort(words[0], kind="stable")  # of copies the first comes first
-    is_first = np.ones(len(order), dtype=bool)
-    if not (np.diff(words[0, order]) == 0).any():
-        return order, is_first
-    order = np.lexsort((words[1], words[0]))  # stable, too
-    ordered = words[:, order]
-    is_copy = np.zeros(len(order), dtype=bool)
-    is_copy[1:] = (ordered[:, 1:] == ordered[:, :-1]).all(axis=0)
-    is_first[order[is_copy]] = False
-    return order[~is_copy], is_first
+def _set_aside(offset: int, reason: str, text: bytes) -> tuple[int, str, int, str]:
+    """The cells of a row of the quarantine."""
+    return offset, reason, len(text), text[:EXCERPT_BYTES].decode("utf-8", "replace")

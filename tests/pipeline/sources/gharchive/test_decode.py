@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from pipeline.sources.gharchive.decode import decode
-from pipeline.sources.gharchive.inflate import Limits
+from pipeline.sources.gharchive.inflate import Damage, Limits
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import read_file
 from tests.pipeline.sources.gharchive.making import line, lines, modern, second, store
@@ -13,10 +13,14 @@ NAME = "2015-01-01-0.json.gz"
 
 def read(path, limits=None):
     """Ids of the events, (offset, reason) of what is not one, and the file's damage."""
-    damage = []
+    damage = Damage()
     blocks = list(decode(path, damage, limits or Limits()))
     ids = [event.id for block in blocks for event in block.events]
-    return ids, [(part.offset, part.reason) for block in blocks for part in block.fragments], damage
+    return (
+        ids,
+        [(part.offset, part.reason) for block in blocks for part in block.fragments],
+        list(damage.notes),
+    )
 
 
 def read_text(tmp_path, text, limits=None):
