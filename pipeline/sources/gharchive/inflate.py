@@ -84,26 +84,26 @@ def inflate(path: Path, limits: Limits, damage: Damage) -> Iterator[bytes]:
 def _members(file: BinaryIO, size: int, damage: Damage) -> Iterator[bytes]:
     """The text of all members, broken ones as far as they go.
 
-    Where a broken member ends is not known: the next one may begin before the byte at which the break shows.
-    Looking there means to inflate some bytes again, which a file of headers within headers turns into hours
-    of work. So that is done for as many bytes as the file has twice over, and then no more.
+    Where a broken member ends is not known: it may have gone on far into others before the break shows. So
+    the next one is looked for from its beginning on, and some bytes are inflated again. In a file of headers
+    within headers that would be without end: once eight times the file's bytes were followed in vain, members
+    are only looked for behind the break.
     """
-    again = 2 * size + READ_BYTES
+    in_vain = 0
     start: int | None = 0
     while start is not None:
         end = yield from _member(file, start, damage)
         if isinstance(end, Break):
-            again -= end.at - start
-            start = _next_member(file, end.after if again > 0 else end.at)
-        else:
-            start = end
+            in_vain += end.at - start
+            overlapping = in_vain < 8 * size + READ_BYTES
+            end = _next_member(file, start + 1 if overlapping else max(end.at, start + 1))
+        start = end
 
 
 @dataclass(frozen=True)
 class Break:
-    """Where a member breaks: the next one begins somewhere behind `after`, most likely behind `at`."""
+    """The place of the byte at which a member breaks."""
 
-    after: int
     at: int
 
 
@@ -118,7 +118,7 @@ def _member(file: BinaryIO, start: int, damage: Damage) -> Generator[bytes, None
             pending = file.read(READ_BYTES)
             if not pending:
                 damage.add("gzip ends early")
-                return None
+                return Break(file.tell())
         read_from = file.tell() - len(pending)
         try:
             piece = inflater.decompress(pending, PIECE_BYTES)
@@ -131,8 +131,8 @@ def _member(file: BinaryIO, start: int, damage: Damage) -> Generator[bytes, None
                 piece = more
         except IsalError as error:
             damage.add(f"gzip broken near byte {read_from:,}: {error}")
-            broken_at = yield from _last_words(file, start, produced)
-            return Break(max(read_from, start + 1), max(broken_at, start + 1))
+            at = yield from _last_words(file, start, produced)
+            return Break(at)
         produced += len(piece)
         pending = inflater.unconsumed_tail
         if piece:

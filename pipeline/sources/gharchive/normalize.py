@@ -135,8 +135,8 @@ def copy_keys(events: Sequence[Event], ids: bytes) -> bytes:
     words = np.frombuffer(ids, dtype=">u8").reshape(-1, 2).copy()
     words[:, 1] ^= np.array(
         [
-            crc32(repository.owner.encode())
-            if repository is not None and repository.owner and event.id in NO_ID
+            crc32(f"{repository.owner}/{repository.name}".encode())
+            if repository is not None and event.id in NO_ID
             else 0
             for event, repository in zip(events, repositories, strict=True)
         ],
