@@ -9,10 +9,12 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
@@ -20,6 +22,7 @@ from isal.isal_zlib import crc32
 
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.decode import LIMITS, decode
+from pipeline.sources.gharchive.event import UNREADABLE
 from pipeline.sources.gharchive.files import HourFile, raw_folder, raw_path
 from pipeline.sources.gharchive.inflate import Damage, Limits
 from pipeline.sources.gharchive.normalize import NO_ID, EventRules, copy_keys, identities, resolve
@@ -137,13 +140,23 @@ def _stored(folder: Path) -> tuple[Reading, str | None] | None:
     wants the reading makes it anew.
     """
     try:
-        note = json.loads((folder / "reading.json").read_text(encoding="utf-8"))
-        counts = Counts(**{name: int(value) for name, value in note["counts"].items()})
-        reading = Reading(folder, counts, tuple(map(str, note["damage"])), bool(note["damaged"]))
-        checksums = [_checksum(path) for path in reading.tables]
-        return (reading, note["signature"]["md5"]) if note["checksums"] == checksums else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        note = msgspec.json.decode((folder / "reading.json").read_bytes(), type=Note)
+        counts = Counts(**{field.name: note.counts[field.name] for field in fields(Counts)})
+        reading = Reading(folder, counts, tuple(note.damage), note.damaged)
+        whole = note.checksums == [_checksum(path) for path in reading.tables]
+        return (reading, note.signature["md5"]) if whole else None
+    except (OSError, KeyError, *UNREADABLE):
         return None
+
+
+class Note(msgspec.Struct):
+    """What is stored with a reading: what it depends on, its counts, and its tables' checksums."""
+
+    signature: dict[str, Any]
+    checksums: list[int]
+    counts: dict[str, int]
+    damage: list[str]
+    damaged: bool
 
 
 def _checksum(path: Path) -> int:
@@ -167,14 +180,9 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     tables.keys.tofile(made.keys)
     if tables.counts.quarantined:
         write_part(tables.quarantine, made.quarantine)
-    values = {
-        "signature": depends,
-        "checksums": [_checksum(path) for path in made.tables],
-        "counts": vars(tables.counts),
-        "damage": tables.damage,
-        "damaged": tables.damaged,
-    }
-    (temporary / "reading.json").write_text(json.dumps(values), encoding="utf-8")
+    checksums = [_checksum(path) for path in made.tables]
+    note = Note(depends, checksums, vars(tables.counts), list(tables.damage), tables.damaged)
+    (temporary / "reading.json").write_bytes(msgspec.json.encode(note))
     for former in folder.parent.glob(f"{file.hour}-*"):
         if former != folder or _stored(former) is None:
             shutil.rmtree(former, ignore_errors=True)
