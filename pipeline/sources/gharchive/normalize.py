@@ -27,6 +27,7 @@ OWNER_TYPES = frozenset(
 PERSON_FIELDS = {"FollowEvent": "target", "MemberEvent": "member"}
 URL_IS_OF_ANOTHER = frozenset({"ForkEvent", "FollowEvent"})
 NO_ID = (None, "")
+KEY_BYTES = 16
 PLAIN_IDS = re.compile(r"[1-9][0-9]{0,17}+(?:\n[1-9][0-9]{0,17}+)*+")  # each fits into 64 bits
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -127,22 +128,24 @@ def copy_keys(events: Sequence[Event], ids: bytes) -> bytes:
     """What copies share, sixteen bytes each, from the identities `ids`.
 
     An id says that two events are copies, whatever else they say. Where there is none, an event that was
-    spliced onto another's repository is no copy of the one it began as, and does not take its place.
+    spliced onto another owner's repository is no copy of the one it began as, and must not take its place: an
+    owner whom the event's address does not name counts as well.
     """
-    repositories = [event.repository for event in events]
-    if not any(repositories):
+    spliced = [
+        (at, repository.owner)
+        for at, event in enumerate(events)
+        if (repository := event.repository) is not None
+        and repository.owner
+        and event.id is None
+        and repository.owner not in (event.url or "")
+    ]
+    if not spliced:
         return ids
-    words = np.frombuffer(ids, dtype=">u8").reshape(-1, 2).copy()
-    words[:, 1] ^= np.array(
-        [
-            crc32(f"{repository.owner}/{repository.name}".encode())
-            if repository is not None and event.id in NO_ID
-            else 0
-            for event, repository in zip(events, repositories, strict=True)
-        ],
-        dtype=np.uint64,
-    )
-    return words.tobytes()
+    keys = bytearray(ids)
+    for at, owner in spliced:
+        tail = slice(KEY_BYTES * at + 12, KEY_BYTES * at + 16)
+        keys[tail] = crc32(owner.encode(), int.from_bytes(keys[tail])).to_bytes(4)
+    return bytes(keys)
 
 
 def microseconds(created_at: str) -> int | None:

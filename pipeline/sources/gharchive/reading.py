@@ -25,12 +25,13 @@ from pipeline.sources.gharchive.decode import LIMITS, decode
 from pipeline.sources.gharchive.event import UNREADABLE
 from pipeline.sources.gharchive.files import HourFile, raw_folder, raw_path
 from pipeline.sources.gharchive.inflate import Damage, Limits
-from pipeline.sources.gharchive.normalize import NO_ID, EventRules, copy_keys, identities, resolve
+from pipeline.sources.gharchive.normalize import KEY_BYTES, NO_ID, EventRules, copy_keys, identities, resolve
 
 READER = 3  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
 FLUSH_CELLS = 400_000
 LISTED_FRAGMENTS = 10_000
+FEW_EVENTS = 16_384  # copies among so few take no memory that matters
 EVENT_SCHEMA = {
     "event_id": pl.String,
     "type": pl.String,
@@ -227,8 +228,8 @@ class Tables:
 def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS) -> Tables:
     """Read one hour file: every event is kept, ignored, a duplicate or quarantined, and counted as that.
 
-    Of copies the first that can be read stays. A copy of what has been read is dropped at once, so that
-    memory follows what is kept.
+    Of copies the first that can be read stays. Most files have few, so that they are dropped at the end; once
+    a file shows to have many, they are dropped as they come: memory follows what is kept.
     """
     kinds = rules.kinds
     damage = Damage()
@@ -236,8 +237,9 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     cells = events.cells
     keys, fates = bytearray(), bytearray()  # of every event that is not dropped
     origins: list[int] = []  # of each row of the quarantine, the number of the event; -1 of what is none
-    seen: set[bytes] = set()  # keys of all events so far
-    unread: set[bytes] = set()  # those of which every copy so far is quarantined
+    read: set[bytes] | None = None  # keys of what is kept or ignored, once copies are dropped as they come
+    unread: set[bytes] = set()  # keys of what is quarantined, from then on
+    look_again = FEW_EVENTS
     copies = 0
     fragments, unlisted_bytes = 0, 0
     first_unlisted = 0  # where the first fragment is that has no row of its own
@@ -245,24 +247,24 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     for block in decode(path, damage, limits):
         ids = identities(block.events)
         block_keys = copy_keys(block.events, ids)
-        key_of = np.frombuffer(block_keys, dtype="V16").tolist()
-        distinct = set(key_of)
-        all_new = len(distinct) == len(key_of) and seen.isdisjoint(distinct)
-        if all_new:
+        if read is None and len(fates) >= look_again:
+            look_again *= 2
+            if _has_many_copies(keys):
+                read, unread = _keys_by_fate(keys, fates)
+        if read is None:
             keys += block_keys
-            seen |= distinct
         hexadecimal = ids.hex()
         for index, event in enumerate(block.events):
-            if not all_new and key_of[index] in seen and key_of[index] not in unread:
+            key = b"" if read is None else block_keys[KEY_BYTES * index : KEY_BYTES * (index + 1)]
+            if read is not None and key in read:
                 copies += 1
                 continue
             kind = kinds.get(event.type)
             row = None if kind is None else resolve(event)
             if isinstance(row, str):
-                if key_of[index] in unread:
+                if key in unread:
                     copies += 1
                     continue
-                unread.add(key_of[index])
                 offset, text = block.place(index)
                 origins.append(len(fates))
                 quarantine.cells += _set_aside(offset, row, text)
@@ -273,11 +275,9 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
                 fates.append(KEPT)
                 event_id = hexadecimal[32 * index : 32 * index + 32] if event.id in NO_ID else str(event.id)
                 cells += (event_id, event.type, kind, *row)
-            if not all_new:
-                keys += key_of[index]
-                seen.add(key_of[index])
-                if fates[-1] != QUARANTINED:
-                    unread.discard(key_of[index])
+            if read is not None:
+                keys += key
+                (unread if fates[-1] == QUARANTINED else read).add(key)
         for fragment in block.fragments:
             fragments += 1
             if fragments <= LISTED_FRAGMENTS:
@@ -295,17 +295,19 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
 
     words = np.frombuffer(keys, dtype=">u8").astype(np.uint64).reshape(-1, 2).T  # (2, events)
     fate = np.frombuffer(fates, dtype=np.uint8)
-    is_row = np.array([at < 0 or bytes(keys[16 * at : 16 * at + 16]) in unread for at in origins], dtype=bool)
-    origin = np.array(origins, dtype=np.int64)
-    stays = np.ones(len(fate), dtype=bool)
-    stays[origin[~is_row]] = False  # a later copy could be read
-    origin = origin[is_row]
+    order, stays = _best_copies(words, fate == QUARANTINED)
+    event_table, quarantine_table, origin = (
+        events.frame(),
+        quarantine.frame(),
+        np.array(origins, dtype=np.int64),
+    )
+    if not stays.all():
+        event_table = event_table.filter(pl.Series(stays[fate == KEPT]))
+        left = (origin < 0) | stays[origin]
+        quarantine_table, origin = quarantine_table.filter(pl.Series(left)), origin[left]
     row_of = np.zeros(len(fate), dtype=np.uint64)
-    row_of[fate == KEPT] = np.arange(np.count_nonzero(fate == KEPT))
+    row_of[(fate == KEPT) & stays] = np.arange(len(event_table))
     row_of[origin[origin >= 0]] = np.flatnonzero(origin >= 0)
-    order = np.argsort(words[0], kind="stable")
-    order = order[stays[order]]
-    event_table, quarantine_table = events.frame(), quarantine.frame().filter(pl.Series(is_row))
     return Tables(
         events=event_table,
         quarantine=quarantine_table,
@@ -313,8 +315,8 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
         counts=Counts(
             events=len(fate) + copies + int(np.count_nonzero(origin < 0)),
             kept=len(event_table),
-            ignored=int(np.count_nonzero(fate == IGNORED)),
-            duplicates=copies + int(np.count_nonzero(~stays)),
+            ignored=int(np.count_nonzero(fate[order] == IGNORED)),
+            duplicates=len(fate) + copies - len(order),
             quarantined=len(quarantine_table),
         ),
         damage=damage.notes,
@@ -336,18 +338,49 @@ class Rows:
         if len(self.cells) < least:
             return
         width = len(self.columns)
-        series = [
-            pl.Series(column, self.cells[at::width], self.schema[column])
+        series = {
+            column: pl.Series(column, self.cells[at::width], self.schema[column])
             for at, column in enumerate(self.columns)
-        ]
-        file = pl.Series("file", [self.file]).new_from_index(0, len(self.cells) // width)
-        self.frames.append(pl.DataFrame([*series, file]).select(*self.schema))
+        }
+        series["file"] = pl.Series("file", [self.file]).new_from_index(0, len(self.cells) // width)
+        self.frames.append(pl.DataFrame([series[column] for column in self.schema]))
         self.cells.clear()
 
     def frame(self) -> pl.DataFrame:
         """All rows."""
         self.flush(least=0)
         return pl.concat(self.frames, rechunk=True) if len(self.frames) > 1 else self.frames[0]
+
+
+def _has_many_copies(keys: bytearray) -> bool:
+    """Whether more than one in sixteen of these keys has come before."""
+    words = np.frombuffer(keys, dtype=np.uint64)
+    events = len(words) // 2
+    return len(np.unique(words[::2] ^ words[1::2])) < events - events // 16
+
+
+def _keys_by_fate(keys: bytearray, fates: bytearray) -> tuple[set[bytes], set[bytes]]:
+    """The keys of events that could be read, and those of events that are quarantined."""
+    apart = np.frombuffer(bytes(keys), dtype=f"V{KEY_BYTES}")
+    is_unread = np.frombuffer(bytes(fates), dtype=np.uint8) == QUARANTINED
+    return set(apart[~is_unread].tolist()), set(apart[is_unread].tolist())
+
+
+def _best_copies(words: np.ndarray, is_unread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of keys (2, events): the events that stay, by key ascending; and whether each event stays.
+
+    Of copies that is the first that can be read, or else the first.
+    """
+    order = np.argsort(words[0], kind="stable")
+    stays = np.ones(len(order), dtype=bool)
+    if not (np.diff(words[0, order]) == 0).any():
+        return order, stays
+    order = np.lexsort((is_unread, words[1], words[0]))  # stable, too
+    ordered = words[:, order]
+    is_copy = np.zeros(len(order), dtype=bool)
+    is_copy[1:] = (ordered[:, 1:] == ordered[:, :-1]).all(axis=0)
+    stays[order[is_copy]] = False
+    return order[~is_copy], stays
 
 
 def _set_aside(offset: int, reason: str, text: bytes) -> tuple[int, str, int, str]:
