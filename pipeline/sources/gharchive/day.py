@@ -15,14 +15,13 @@ import polars as pl
 from pipeline.lake import Lake, read_parquet, replacing, sweep
 from pipeline.progress import Progress
 from pipeline.schemas import GHARCHIVE_FILES
+from pipeline.sources.gharchive.copies import Copies, Holding, copies_elsewhere, holding
 from pipeline.sources.gharchive.decode import LIMITS
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, raw_folder, raw_path, store_knowledge
 from pipeline.sources.gharchive.hours import hours_of_day
 from pipeline.sources.gharchive.inflate import Limits
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import (
-    KEPT,
-    QUARANTINED,
     Counts,
     Reading,
     flush_reading,
@@ -69,28 +68,26 @@ def read_day(
 ) -> DayAccount:
     """Read a day's hour files and write its events, its quarantine and, last, its account.
 
-    An event belongs to the earliest file that holds it, the last hour of the day before included when that
-    is in the lake. Only hours that are new or changed are read, and only tables that change are written.
-    Hours not had are accounted as `missing` or `failed`, and the day is complete when none is `failed`.
-    Without `keep_raw` the raw files are removed once read; their readings stay.
+    An event belongs to the earliest file in which it can be read, and if there is none to the earliest that
+    holds it; the last hour of the day before and the first of the day after count when they are in the lake.
+    Only hours that are new or changed are read, and only tables that change are written. Hours not had are
+    accounted as `missing` or `failed`, and the day is complete when none is `failed`. Without `keep_raw` the
+    raw files are removed once read; their readings stay.
     """
     events_folder = lake.github_day(day)
     quarantine_folder = lake.github_quarantine / f"date={day.isoformat()}"
     for folder in (events_folder, quarantine_folder, raw_folder(lake, day), lake.github_accounts):
         sweep(folder)
 
-    earlier = _keys_of_day_before(day, lake, rules, limits)
-    rows = []
+    files: list[HourFile] = []
+    readings: dict[int, Reading] = {}
     notes = []
-    wanted = set()
     read_events = told_events = 0
     started = time.perf_counter()
     hours = hours_of_day(day)
     with Progress(f"{day} read", len(hours), "hours", log) as progress:
         for hour in hours:
             file = load_knowledge(lake, day, hour) or HourFile(day, hour, "failed", "not fetched yet")
-            counts = Counts()
-            status = file.status
             if file.status == "ok":
                 reading = load_reading(lake, file, rules, limits)
                 if reading is None and raw_path(lake, day, hour).exists():
@@ -98,24 +95,37 @@ def read_day(
                     read_events += reading.counts.events
                 if reading is None:
                     file = _fetch_again(lake, file)
-                    status = "failed"
                 else:
-                    part = f"{hour:02d}.parquet"
-                    wanted.add(part)
-                    counts = _write_parts(reading, earlier, events_folder / part, quarantine_folder / part)
-                    status = "damaged" if reading.damaged else "ok"
+                    readings[hour] = reading
+                    told_events += reading.counts.events
                     notes += [f"{file.name}: {what}" for what in reading.damage]
-            if status in {"missing", "failed"}:
-                notes.append(f"{file.name}: {status}{': ' if file.reason else ''}{file.reason}")
-            rows.append(_account_row(file, status, counts))
-            told_events += counts.events
+            if file.status in {"missing", "failed"}:
+                notes.append(f"{file.name}: {file.status}{': ' if file.reason else ''}{file.reason}")
+            files.append(file)
             progress.advance(note=f"{told_events:,} events")
+
+    before = _held_by_neighbour(day - timedelta(days=1), -1, lake, rules, limits)
+    asks = any(
+        reading.counts.quarantined for reading in readings.values()
+    )  # else nothing is looked for there
+    after = _held_by_neighbour(day + timedelta(days=1), 0, lake, rules, limits) if asks else []
+    keys = (reading.load_keys() for reading in readings.values())
+    copies = dict(zip(readings, copies_elsewhere(keys, before, after), strict=True))
+    rows = []
+    for file in files:
+        if (reading := readings.get(file.hour)) is None:
+            rows.append(_account_row(file, file.status, Counts()))
+            continue
+        part = _part_name(file.hour)
+        counts = _write_parts(reading, copies[file.hour], events_folder / part, quarantine_folder / part)
+        rows.append(_account_row(file, "damaged" if reading.damaged else "ok", counts))
     seconds = time.perf_counter() - started
 
+    wanted = set(map(_part_name, readings))
     for folder in (events_folder, quarantine_folder):
-        for part in folder.glob("*.parquet"):
-            if part.name not in wanted:
-                part.unlink()
+        for written in folder.glob("*.parquet"):
+            if written.name not in wanted:
+                written.unlink()
     account = pl.DataFrame(rows, schema=ACCOUNT_SCHEMA)
     _write_if_changed(account, account_path(lake, day), pl.DataFrame.write_parquet)
     if not keep_raw:
@@ -139,48 +149,36 @@ def read_day(
     )
 
 
-def _keys_of_day_before(day: date, lake: Lake, rules: EventRules, limits: Limits) -> list[np.ndarray]:
-    before = day - timedelta(days=1)
-    hour = hours_of_day(before)[-1]
-    file = load_knowledge(lake, before, hour)
+def _part_name(hour: int) -> str:
+    return f"{hour:02d}.parquet"
+
+
+def _held_by_neighbour(day: date, which: int, lake: Lake, rules: EventRules, limits: Limits) -> list[Holding]:
+    """What the hour at place `which` of a day holds; nothing if it is not in the lake."""
+    hour = hours_of_day(day)[which]
+    file = load_knowledge(lake, day, hour)
     if file is None or file.status != "ok":
         return []
     reading = load_reading(lake, file, rules, limits)
-    if reading is None and raw_path(lake, before, hour).exists():
+    if reading is None and raw_path(lake, day, hour).exists():
         reading = make_reading(lake, file, rules, limits)
-    return [] if reading is None else [reading.load_keys()[:2].copy()]
+    return [] if reading is None else [holding(reading.load_keys())]
 
 
-def _among(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Which of the identities `keys` (2, events) are among `others` (2, others): one boolean each."""
-    if not others.shape[1]:
-        return np.zeros(keys.shape[1], dtype=bool)
-    at = np.minimum(np.searchsorted(others[0], keys[0]), others.shape[1] - 1)
-    return (others[:, at] == keys).all(axis=0)
-
-
-def _write_parts(reading: Reading, earlier: list[np.ndarray], events: Path, quarantine: Path) -> Counts:
-    """Write a reading without what `earlier` files hold, and add its keys to `earlier`."""
-    keys = reading.load_keys()
-    identities = keys[:2].copy()  # a copy, so that the rest of the keys is let go
-    held = np.zeros(keys.shape[1], dtype=bool)
-    for others in earlier:
-        held |= _among(identities, others)
-    earlier.append(identities)
-    fate, row = keys[2:, held]
-    kept, aside = row[fate == KEPT], row[fate == QUARANTINED]
-    _write_part(reading.events, events, kept)
-    if reading.counts.quarantined > len(aside):
-        _write_part(reading.quarantine, quarantine, aside)
+def _write_parts(reading: Reading, copies: Copies, events: Path, quarantine: Path) -> Counts:
+    """Write a reading without what belongs to other files, and count anew where its events went."""
+    _write_part(reading.events, events, copies.kept)
+    if reading.counts.quarantined > len(copies.quarantined):
+        _write_part(reading.quarantine, quarantine, copies.quarantined)
     else:
         quarantine.unlink(missing_ok=True)
     counts = reading.counts
     return Counts(
         events=counts.events,
-        kept=counts.kept - len(kept),
-        ignored=counts.ignored - (len(row) - len(kept) - len(aside)),
-        duplicates=counts.duplicates + len(row),
-        quarantined=counts.quarantined - len(aside),
+        kept=counts.kept - len(copies.kept),
+        ignored=counts.ignored - copies.ignored,
+        duplicates=counts.duplicates + len(copies.kept) + copies.ignored + len(copies.quarantined),
+        quarantined=counts.quarantined - len(copies.quarantined),
     )
 
 
@@ -196,9 +194,17 @@ def _write_part(source: Path, part: Path, without: np.ndarray) -> None:
 
 
 def _write_if_changed(frame: pl.DataFrame, path: Path, write: Callable[[pl.DataFrame, Path], None]) -> None:
-    if not path.exists() or not read_parquet(path).equals(frame):
+    if not _holds(path, frame):
         with replacing(path) as temporary:
             write(frame, temporary)
+
+
+def _holds(path: Path, frame: pl.DataFrame) -> bool:
+    """Whether a file holds this very table; one that cannot be read holds none."""
+    try:
+        return read_parquet(path).equals(frame)
+    except (OSError, pl.exceptions.PolarsError):
+        return False
 
 
 def _fetch_again(lake: Lake, file: HourFile) -> HourFile:

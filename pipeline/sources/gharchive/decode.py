@@ -5,13 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.sources.gharchive.event import UNREADABLE, Event, decoder, is_event_type
-from pipeline.sources.gharchive.inflate import Limits, inflate
-from pipeline.sources.gharchive.salvage import BLANK, Fragment, Salvaged, fragments, salvage
+from pipeline.sources.gharchive.inflate import Damage, Limits, inflate
+from pipeline.sources.gharchive.salvage import (
+    BLANK,
+    TYPE,
+    Fragment,
+    Salvaged,
+    fragments,
+    salvage,
+    whole_events,
+)
 
 LIMITS = Limits()
-PATIENT_BYTES = (
-    1 << 20
-)  # text without a line's end is taken for one long event up to here, beyond it for damage
+# Text without a line's end, or with an event that many lines end within, is taken for one long event up to
+# here, beyond it for damage.
+PATIENT_BYTES = 1 << 20
+STRETCH_LINES = 16  # more lines than these in a row that hold no event are one thing, not many
 
 
 @dataclass
@@ -35,10 +44,10 @@ class Block:
         return self.places[index]
 
 
-def decode(path: Path, damage: list[str], limits: Limits = LIMITS) -> Iterator[Block]:
+def decode(path: Path, damage: Damage, limits: Limits = LIMITS) -> Iterator[Block]:
     """Yield the events of an hour file block by block, in bounded memory, whatever is in the file.
 
-    What is wrong with the file as a whole (broken gzip, a limit exceeded) is appended to `damage`.
+    What is wrong with the file as a whole (broken gzip, a limit exceeded) is added to `damage`.
     """
     offset = gathered = 0
     pieces: list[bytes] = []
@@ -50,45 +59,98 @@ def decode(path: Path, damage: list[str], limits: Limits = LIMITS) -> Iterator[B
             continue
         text = b"".join(pieces)
         end = text.rfind(b"\n") + 1
-        block = read_block(text[:end], offset) if end else _without_lines(text, offset, limits.event_bytes)
+        if end:
+            patient = PATIENT_BYTES if gathered <= PATIENT_BYTES else PATIENT_BYTES // 4 - (gathered - end)
+            block = read_block(text[:end], offset, patient)
+        else:
+            block = _without_lines(text, offset, limits.event_bytes)
         if block is None:
             pieces, patience = [text], min(4 * gathered, limits.event_bytes + 1)
             continue
         patience = 0
         if not (end or block.events):
-            damage.append(f"no event ends within {limits.event_bytes:,} bytes after byte {offset:,}")
+            damage.add(f"no event ends within {limits.event_bytes:,} bytes after byte {offset:,}")
             patience = limits.event_bytes + 1
         yield block
         offset += len(block.text)
         pieces, gathered = [text[len(block.text) :]], gathered - len(block.text)
-    if rest := b"".join(pieces):
-        yield read_block(rest, offset)
+    if (rest := b"".join(pieces)) and (block := read_block(rest, offset)) is not None:
+        yield block
 
 
-def read_block(text: bytes, offset: int) -> Block:
-    """Read text that ends where an event ends, or where nothing more is to come."""
+def read_block(text: bytes, offset: int, patient: int = 0) -> Block | None:
+    """Read text that ends where a line ends, or where nothing more is to come.
+
+    If an event of many lines may have begun in the last `patient` bytes, the block ends before it; None if
+    nothing is left then.
+    """
     if (events := _clean(text)) is not None:
         return Block(offset, text, events)
-    block = Block(offset, text, [], [], [])
-    for line in text.split(b"\n"):  # only a line feed ends a line: other whitespace may stand within one
-        clean = _clean(line)
-        if clean is not None and len(clean) == 1:
-            kept = line.lstrip(BLANK)
-            _add(block, Salvaged(offset + len(line) - len(kept), clean[0], kept.rstrip(BLANK)))
-        else:
-            for item in salvage(line, offset):
-                _add(block, item)
-        offset += len(line) + 1
+    salvaged = list(_events(text, offset))
+    begin = salvaged[-1].end - offset if salvaged else 0
+    text = text[: _unfinished(text, begin, patient)]
+    return _block(text, offset, salvaged) if text else None
+
+
+def _block(text: bytes, offset: int, salvaged: list[Salvaged]) -> Block:
+    places = [(event.offset, event.text) for event in salvaged]
+    block = Block(offset, text, [event.event for event in salvaged], [], places)
+    begin = 0
+    for event in salvaged:
+        block.fragments += _between(text[begin : event.offset - offset], offset + begin)
+        begin = event.end - offset
+    block.fragments += _between(text[begin:], offset + begin)
     return block
 
 
-def _add(block: Block, item: Salvaged | Fragment) -> None:
-    if isinstance(item, Fragment):
-        block.fragments.append(item)
-    else:
-        assert block.places is not None
-        block.events.append(item.event)
-        block.places.append((item.offset, item.text))
+def _events(text: bytes, offset: int) -> Iterator[Salvaged]:
+    """Every whole event: first those that have a line, then those over several lines in what is between.
+
+    In this order no damaged line can draw a whole one after it into what it takes for an event.
+    """
+    begin = 0
+    for event in _on_a_line(text, offset):
+        yield from _over_lines(text[begin : event.offset - offset], offset + begin)
+        yield event
+        begin = event.end - offset
+    yield from _over_lines(text[begin:], offset + begin)
+
+
+def _on_a_line(text: bytes, offset: int) -> Iterator[Salvaged]:
+    """Every whole event within a line. Only a line feed ends one: other whitespace may stand in an event."""
+    at = 0
+    while match := TYPE.search(text, at):  # lines without a type are not even looked at
+        begin = text.rfind(b"\n", at, match.start()) + 1 or at
+        end = text.find(b"\n", match.end())
+        at = end if end >= 0 else len(text)
+        line = text[begin:at]
+        clean = _clean(line)
+        if clean is not None and len(clean) == 1:
+            bare = line.lstrip(BLANK)
+            yield Salvaged(offset + at - len(bare), clean[0], bare.rstrip(BLANK))
+        else:
+            yield from whole_events(line, offset + begin)
+
+
+def _over_lines(text: bytes, offset: int) -> Iterator[Salvaged]:
+    return whole_events(text, offset) if b"\n" in text else iter(())
+
+
+def _between(text: bytes, offset: int) -> Iterator[Fragment]:
+    """What stands between two events: line by line, unless there are many lines."""
+    if text.count(b"\n") > STRETCH_LINES:
+        yield from fragments(text, offset)
+        return
+    for line in text.split(b"\n"):
+        yield from fragments(line, offset)
+        offset += len(line) + 1
+
+
+def _unfinished(text: bytes, begin: int, patient: int) -> int:
+    """Where in the last `patient` bytes of `text`, but not before `begin`, an event may have begun."""
+    earliest = max(begin, len(text) - max(patient, 0))
+    brace = text.find(b"{", earliest)
+    return len(text) if brace < 0 else max(earliest, text.rfind(b"\n", 0, brace) + 1)
 
 
 def _clean(text: bytes) -> list[Event] | None:
@@ -126,17 +188,11 @@ def _without_lines(text: bytes, offset: int, longest: int) -> Block | None:
             return Block(offset, text[: end + 1], events)
     if len(text) < min(PATIENT_BYTES, longest):
         return None
-    items = list(salvage(text, offset))
-    if any(isinstance(item, Salvaged) for item in items):
-        while isinstance(items[-1], Fragment):
-            items.pop()  # more of it may be to come
-        text = text[: items[-1].offset + len(items[-1].text) - offset]
+    salvaged = list(whole_events(text, offset))
+    if salvaged:
+        text = text[: salvaged[-1].end - offset]  # more of what follows may be to come
     elif len(text) > longest:
         text = text[: -(longest // 4)]  # an event may have begun shortly before the end
-        items = list(fragments(text, offset))
     else:
         return None
-    block = Block(offset, text, [], [], [])
-    for item in items:
-        _add(block, item)
-    return block
+    return _block(text, offset, salvaged)

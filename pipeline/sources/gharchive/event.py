@@ -54,10 +54,6 @@ class Payload(msgspec.Struct, gc=False):
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 LONGEST_NUMBER = 4000  # digits; Python refuses to read many more
 
-# What decoding raises: no JSON, JSON of another form, broken UTF-8, a number too long, too many levels.
-UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-LONGEST_NUMBER = 4000  # digits; Python refuses to read many more
-
 decoder = msgspec.json.Decoder(Event)
 payload_decoder = msgspec.json.Decoder(Payload)
 _loose_decoder = json.JSONDecoder(parse_int=lambda text: int(text) if len(text) <= LONGEST_NUMBER else None)

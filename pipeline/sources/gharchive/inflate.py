@@ -3,7 +3,7 @@
 import re
 import zlib
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,13 +16,16 @@ MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 # Small pieces stay in the processor's cache and in memory already mapped: twice as fast as large ones.
 READ_BYTES = 16_384
 PIECE_BYTES = 100_000
+HEAD_BYTES = 512  # what does not inflate so far is no member; real headers are far shorter
+UNJUDGED_BYTES = 16 << 20  # so much text is taken from a file of any size, whatever its ratio
+LISTED_NOTES = 20
 
 
 @dataclass(frozen=True)
 class Limits:
     """What no honest hour exceeds: beyond it a file is stopped, not believed.
 
-    `inflated_bytes` bounds the whole hour, `ratio` inflated against compressed bytes (judged beyond 64 MiB),
+    `inflated_bytes` bounds the whole hour, `ratio` inflated against compressed bytes (judged beyond 16 MiB),
     `event_bytes` what may pass without a whole event or a line's end.
     """
 
@@ -36,35 +39,76 @@ class Limits:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)!r}")
 
 
-def inflate(path: Path, limits: Limits, damage: list[str]) -> Iterator[bytes]:
-    """Yield the file's text in pieces; what is wrong with the file itself is appended to `damage`."""
+@dataclass
+class Damage:
+    """What is wrong with a file itself: the first places one by one, of the others only how many they are."""
+
+    listed: list[str] = field(default_factory=list)
+    unlisted: int = 0
+
+    def add(self, note: str) -> None:
+        """Note one place."""
+        if len(self.listed) < LISTED_NOTES:
+            self.listed.append(note)
+        else:
+            self.unlisted += 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes for a person to read."""
+        return (*self.listed, *([f"{self.unlisted:,} more such places"] if self.unlisted else []))
+
+
+def inflate(path: Path, limits: Limits, damage: Damage) -> Iterator[bytes]:
+    """Yield the file's text in pieces; what is wrong with the file itself is added to `damage`."""
     size = path.stat().st_size
-    bound = min(limits.inflated_bytes, max(limits.ratio * size, 64 << 20))
+    bound = min(limits.inflated_bytes, max(limits.ratio * size, UNJUDGED_BYTES))
     total = 0
     with path.open("rb") as file:
         head = file.read(2)
         file.seek(0)
         if not head:
-            damage.append("empty file")
+            damage.add("empty file")
             return
         if head != MAGIC:
-            damage.append("not gzip")
-        for piece in _members(file, damage) if head == MAGIC else iter(lambda: file.read(PIECE_BYTES), b""):
+            damage.add("not gzip")
+        members = head == MAGIC
+        for piece in _members(file, size, damage) if members else iter(lambda: file.read(PIECE_BYTES), b""):
             total += len(piece)
             if total > bound:
-                damage.append(f"stopped after {total:,} inflated bytes from {size:,}: more than the limit")
+                damage.add(f"stopped after {total:,} inflated bytes from {size:,}: more than the limit")
                 return
             yield piece
 
 
-def _members(file: BinaryIO, damage: list[str]) -> Iterator[bytes]:
+def _members(file: BinaryIO, size: int, damage: Damage) -> Iterator[bytes]:
+    """The text of all members, broken ones as far as they go.
+
+    Where a broken member ends is not known: it may have gone on far into others before the break shows. So
+    the next one is looked for from its beginning on, and some bytes are inflated again. In a file of headers
+    within headers that would be without end: once eight times the file's bytes were followed in vain, members
+    are only looked for behind the break.
+    """
+    in_vain = 0
     start: int | None = 0
     while start is not None:
-        start = yield from _member(file, start, damage)
+        end = yield from _member(file, start, damage)
+        if isinstance(end, Break):
+            in_vain += end.at - start
+            overlapping = in_vain < 8 * size + READ_BYTES
+            end = _next_member(file, start + 1 if overlapping else max(end.at, start + 1))
+        start = end
 
 
-def _member(file: BinaryIO, start: int, damage: list[str]) -> Generator[bytes, None, int | None]:
-    """Inflate the member at `start`; return where the next one begins, if there is one."""
+@dataclass(frozen=True)
+class Break:
+    """The place of the byte at which a member breaks."""
+
+    at: int
+
+
+def _member(file: BinaryIO, start: int, damage: Damage) -> Generator[bytes, None, int | Break | None]:
+    """Inflate the member at `start`; return where the next one begins, or where this one breaks."""
     file.seek(start)
     inflater = isal_zlib.decompressobj(GZIP)
     produced = 0
@@ -73,8 +117,8 @@ def _member(file: BinaryIO, start: int, damage: list[str]) -> Generator[bytes, N
         if not pending:
             pending = file.read(READ_BYTES)
             if not pending:
-                damage.append("gzip ends early")
-                return None
+                damage.add("gzip ends early")
+                return Break(file.tell())
         read_from = file.tell() - len(pending)
         try:
             piece = inflater.decompress(pending, PIECE_BYTES)
@@ -86,9 +130,9 @@ def _member(file: BinaryIO, start: int, damage: list[str]) -> Generator[bytes, N
                 yield piece
                 piece = more
         except IsalError as error:
-            damage.append(f"gzip broken near byte {read_from:,}: {error}")
-            yield from _last_words(file, start, produced)
-            return _next_member(file, max(read_from, start + 1))
+            damage.add(f"gzip broken near byte {read_from:,}: {error}")
+            at = yield from _last_words(file, start, produced)
+            return Break(at)
         produced += len(piece)
         pending = inflater.unconsumed_tail
         if piece:
@@ -103,51 +147,68 @@ def _member(file: BinaryIO, start: int, damage: list[str]) -> Generator[bytes, N
     file.seek(after)
     if file.read(2) == MAGIC:
         return after
-    damage.append(f"bytes that are not gzip after byte {after:,}")
+    damage.add(f"bytes that are not gzip after byte {after:,}")
     return _next_member(file, after)
 
 
-def _last_words(file: BinaryIO, start: int, produced: int) -> Iterator[bytes]:
-    """What a broken member still says after its first `produced` bytes, up to the very byte that breaks it.
+def _last_words(file: BinaryIO, start: int, produced: int) -> Generator[bytes, None, int]:
+    """What a broken member still says after its first `produced` bytes; return the place of the break.
 
-    A failing call keeps what it had inflated to itself, so the last chunk is fed byte by byte.
+    A failing call keeps what it had inflated to itself, so what it fails on is fed in ever smaller parts.
     """
-    file.seek(start)
     inflater = zlib.decompressobj(GZIP)
-    skip = produced
-    while chunk := file.read(READ_BYTES):
+    skip, position, step = produced, start, READ_BYTES
+    while not inflater.eof:
+        file.seek(position)
+        part = file.read(step)
+        if not part:
+            break
         before = inflater.copy()
         try:
-            piece = inflater.decompress(chunk)
+            words = inflater.decompress(part)
         except zlib.error:
-            piece = _byte_by_byte(before, chunk)
-            chunk = b""
-        yield piece[skip:]
-        skip = max(0, skip - len(piece))
-        if not chunk or inflater.eof:
-            return
+            if len(part) == 1:
+                yield _byte_by_byte(before, part)[skip:]
+                break
+            inflater, step = before, len(part) // 2
+            continue
+        yield words[skip:]
+        skip = max(0, skip - len(words))
+        position += len(part)
+    return position
 
 
-def _byte_by_byte(inflater: "zlib._Decompress", chunk: bytes) -> bytes:
+def _byte_by_byte(inflater: "zlib._Decompress", part: bytes) -> bytes:
     words = bytearray()
     try:
-        for at in range(len(chunk)):
-            words += inflater.decompress(chunk[at : at + 1], 1)
-            while more := inflater.decompress(inflater.unconsumed_tail, 1):
-                words += more
+        words += inflater.decompress(part, 1)
+        while more := inflater.decompress(inflater.unconsumed_tail, 1):
+            words += more
     except zlib.error:
-        pass  # the byte that breaks the stream: what came before it is what was asked for
+        pass  # what breaks the stream: what came before it is what was asked for
     return bytes(words)
 
 
 def _next_member(file: BinaryIO, position: int) -> int | None:
-    """Where the next gzip member seems to begin, from `position` on."""
+    """Where the next gzip member that gives any text seems to begin, from `position` on."""
     overlap = 3
     file.seek(position)
     window = file.read(READ_BYTES)
     while len(window) > overlap:
-        if match := MEMBER.search(window):
-            return position + match.start()
+        search = 0
+        while match := MEMBER.search(window, search):
+            if _begins_member(window[match.start() : match.start() + HEAD_BYTES]):
+                return position + match.start()
+            search = match.start() + 1
         position += len(window) - overlap
         window = window[-overlap:] + file.read(READ_BYTES)
     return None
+
+
+def _begins_member(head: bytes) -> bool:
+    """Whether the bytes from a magic number on inflate: most of those that only look like one do not."""
+    try:
+        zlib.decompressobj(GZIP).decompress(head, 1)
+    except zlib.error:
+        return False
+    return True

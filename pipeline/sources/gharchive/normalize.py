@@ -27,6 +27,7 @@ OWNER_TYPES = frozenset(
 PERSON_FIELDS = {"FollowEvent": "target", "MemberEvent": "member"}
 URL_IS_OF_ANOTHER = frozenset({"ForkEvent", "FollowEvent"})
 NO_ID = (None, "")
+KEY_BYTES = 16
 PLAIN_IDS = re.compile(r"[1-9][0-9]{0,17}+(?:\n[1-9][0-9]{0,17}+)*+")  # each fits into 64 bits
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -121,6 +122,30 @@ def identities(events: Sequence[Event]) -> bytes:
     words[:, 1] = [_words[event.type] ^ _words[event.created_at] for event in events]
     words[:, 0] = np.fromstring(ids, dtype=np.uint64, sep="\n") ^ words[:, 1]
     return words.tobytes()
+
+
+def copy_keys(events: Sequence[Event], ids: bytes) -> bytes:
+    """What copies share, sixteen bytes each, from the identities `ids`.
+
+    An id says that two events are copies, whatever else they say. Where there is none, an event that was
+    spliced onto another owner's repository is no copy of the one it began as, and must not take its place: an
+    owner whom the event's address does not name counts as well.
+    """
+    spliced = [
+        (at, repository.owner)
+        for at, event in enumerate(events)
+        if (repository := event.repository) is not None
+        and repository.owner
+        and event.id is None
+        and repository.owner not in (event.url or "")
+    ]
+    if not spliced:
+        return ids
+    keys = bytearray(ids)
+    for at, owner in spliced:
+        tail = slice(KEY_BYTES * at + 12, KEY_BYTES * at + 16)
+        keys[tail] = crc32(owner.encode(), int.from_bytes(keys[tail])).to_bytes(4)
+    return bytes(keys)
 
 
 def microseconds(created_at: str) -> int | None:

@@ -8,25 +8,31 @@ import hashlib
 import json
 import os
 import shutil
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import date
-from itertools import compress
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
+from isal.isal_zlib import crc32
 
 from pipeline.lake import Lake
 from pipeline.schemas import GITHUB_EVENTS, QUARANTINE
 from pipeline.sources.gharchive.decode import LIMITS, decode
+from pipeline.sources.gharchive.event import UNREADABLE
 from pipeline.sources.gharchive.files import HourFile, raw_folder, raw_path
-from pipeline.sources.gharchive.inflate import Limits
-from pipeline.sources.gharchive.normalize import NO_ID, EventRules, identities, resolve
+from pipeline.sources.gharchive.inflate import Damage, Limits
+from pipeline.sources.gharchive.normalize import KEY_BYTES, NO_ID, EventRules, copy_keys, identities, resolve
 
-READER = 2  # raised when the same file would be read differently, so that older readings are made anew
+READER = 3  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
 FLUSH_CELLS = 400_000
+LISTED_FRAGMENTS = 10_000
+FEW_EVENTS = 16_384  # copies among so few take no memory that matters
 EVENT_SCHEMA = GITHUB_EVENTS.types
 QUARANTINE_SCHEMA = QUARANTINE.types
 REPEATED = ("type", "kind", "file", "reason")
@@ -110,18 +116,37 @@ def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
 def has_reading(lake: Lake, file: HourFile) -> bool:
     """Whether this very file was read, under whatever rules: then the raw file may be gone."""
     kept = readings_folder(lake, file.day).glob(f"{file.hour}-*")
-    return any(found is not None and found[1]["md5"] == file.md5 for found in map(_stored, kept))
+    return any(found is not None and found[1] == file.md5 for found in map(_stored, kept))
 
 
-def _stored(folder: Path) -> tuple[Reading, dict[str, object]] | None:
-    """The reading in a folder and its signature, or None if there is none or its tables are not as noted."""
+def _stored(folder: Path) -> tuple[Reading, str | None] | None:
+    """The reading in a folder and the MD5 of its file; None if there is none that is whole.
+
+    A note that does not say what a reading's note says, and tables unlike the note, are as none: whoever
+    wants the reading makes it anew.
+    """
     try:
-        note = json.loads((folder / "reading.json").read_text(encoding="utf-8"))
-        reading = Reading(folder, Counts(**note["counts"]), tuple(note["damage"]), note["damaged"])
-        sizes = [path.stat().st_size for path in reading.tables]
-    except (FileNotFoundError, json.JSONDecodeError):
+        note = msgspec.json.decode((folder / "reading.json").read_bytes(), type=Note)
+        counts = Counts(**{field.name: note.counts[field.name] for field in fields(Counts)})
+        reading = Reading(folder, counts, tuple(note.damage), note.damaged)
+        whole = note.checksums == [_checksum(path) for path in reading.tables]
+        return (reading, note.signature["md5"]) if whole else None
+    except (OSError, KeyError, *UNREADABLE):
         return None
-    return (reading, note["signature"]) if note["sizes"] == sizes else None
+
+
+class Note(msgspec.Struct):
+    """What is stored with a reading: what it depends on, its counts, and its tables' checksums."""
+
+    signature: dict[str, Any]
+    checksums: list[int]
+    counts: dict[str, int]
+    damage: list[str]
+    damaged: bool
+
+
+def _checksum(path: Path) -> int:
+    return crc32(path.read_bytes())
 
 
 def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading:
@@ -136,19 +161,14 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)  # of a killed process that had our number
     temporary.mkdir(parents=True)
-    made = Reading(temporary, tables.counts, tuple(tables.damage), tables.damaged)
+    made = Reading(temporary, tables.counts, tables.damage, tables.damaged)
     write_part(tables.events, made.events)
     tables.keys.tofile(made.keys)
     if tables.counts.quarantined:
         write_part(tables.quarantine, made.quarantine)
-    values = {
-        "signature": depends,
-        "sizes": [path.stat().st_size for path in made.tables],
-        "counts": vars(tables.counts),
-        "damage": tables.damage,
-        "damaged": tables.damaged,
-    }
-    (temporary / "reading.json").write_text(json.dumps(values), encoding="utf-8")
+    checksums = [_checksum(path) for path in made.tables]
+    note = Note(depends, checksums, vars(tables.counts), list(tables.damage), tables.damaged)
+    (temporary / "reading.json").write_bytes(msgspec.json.encode(note))
     for former in folder.parent.glob(f"{file.hour}-*"):
         if former != folder or _stored(former) is None:
             shutil.rmtree(former, ignore_errors=True)
@@ -186,99 +206,168 @@ class Tables:
     quarantine: pl.DataFrame
     keys: np.ndarray  # (4, distinct events), as `Reading.load_keys` says
     counts: Counts
-    damage: list[str]
+    damage: tuple[str, ...]
     damaged: bool
 
 
 def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS) -> Tables:
-    """Read one hour file: every event is kept, ignored, a duplicate or quarantined, and counted as that."""
-    kinds = rules.kinds
-    damage: list[str] = []
-    keys = bytearray()
-    fates = bytearray()
-    frames: list[pl.DataFrame] = []
-    cells: list[object] = []  # row after row, flat: no object a row for the garbage collector to visit
-    quarantine: list[tuple[str, int, str, int, str]] = []
-    origins: list[int] = []  # of each row of the quarantine, the number of the event; -1 of what is none
+    """Read one hour file: every event is kept, ignored, a duplicate or quarantined, and counted as that.
 
-    def set_aside(origin: int, offset: int, reason: str, text: bytes) -> None:
-        origins.append(origin)
-        quarantine.append((name, offset, reason, len(text), text[:EXCERPT_BYTES].decode("utf-8", "replace")))
+    Of copies the first that can be read stays. Most files have few, so that they are dropped at the end; once
+    a file shows to have many, they are dropped as they come: memory follows what is kept.
+    """
+    kinds = rules.kinds
+    damage = Damage()
+    events, quarantine = Rows(EVENT_SCHEMA, name), Rows(QUARANTINE_SCHEMA, name)
+    cells = events.cells
+    keys, fates = bytearray(), bytearray()  # of every event that is not dropped
+    origins: list[int] = []  # of each row of the quarantine, the number of the event; -1 of what is none
+    read: set[bytes] | None = None  # keys of what is kept or ignored, once copies are dropped as they come
+    unread: set[bytes] = set()  # keys of what is quarantined, from then on
+    look_again = FEW_EVENTS
+    copies = 0
+    fragments, unlisted_bytes = 0, 0
+    first_unlisted = 0  # where the first fragment is that has no row of its own
 
     for block in decode(path, damage, limits):
-        block_keys = identities(block.events)
-        keys += block_keys
-        hexadecimal = block_keys.hex()
+        ids = identities(block.events)
+        block_keys = copy_keys(block.events, ids)
+        if read is None and len(fates) >= look_again:
+            look_again *= 2
+            if _has_many_copies(keys):
+                read, unread = _keys_by_fate(keys, fates)
+        if read is None:
+            keys += block_keys
+        hexadecimal = ids.hex()
         for index, event in enumerate(block.events):
-            kind = kinds.get(event.type)
-            if kind is None:
-                fates.append(IGNORED)
+            key = b"" if read is None else block_keys[KEY_BYTES * index : KEY_BYTES * (index + 1)]
+            if read is not None and key in read:
+                copies += 1
                 continue
-            row = resolve(event)
+            kind = kinds.get(event.type)
+            row = None if kind is None else resolve(event)
             if isinstance(row, str):
+                if key in unread:
+                    copies += 1
+                    continue
                 offset, text = block.place(index)
-                set_aside(len(fates), offset, row, text)
+                origins.append(len(fates))
+                quarantine.cells += _set_aside(offset, row, text)
                 fates.append(QUARANTINED)
-            elif row[0] == row[2] or row[0].lower() == row[2].lower():
+            elif row is None or row[0] == row[2] or row[0].lower() == row[2].lower():
                 fates.append(IGNORED)
             else:
                 fates.append(KEPT)
                 event_id = hexadecimal[32 * index : 32 * index + 32] if event.id in NO_ID else str(event.id)
                 cells += (event_id, event.type, kind, *row)
+            if read is not None:
+                keys += key
+                (unread if fates[-1] == QUARANTINED else read).add(key)
         for fragment in block.fragments:
-            set_aside(-1, fragment.offset, fragment.reason, fragment.text)
-        if len(cells) >= FLUSH_CELLS:
-            frames.append(_event_frame(cells, name))
-            cells = []
-    frames.append(_event_frame(cells, name))
-    events = pl.concat(frames, rechunk=True) if len(frames) > 1 else frames[0]
+            fragments += 1
+            if fragments <= LISTED_FRAGMENTS:
+                origins.append(-1)
+                quarantine.cells += _set_aside(fragment.offset, fragment.reason, fragment.text)
+            else:
+                first_unlisted = first_unlisted or fragment.offset
+                unlisted_bytes += len(fragment.text)
+        events.flush()
+        quarantine.flush()
+    if fragments > LISTED_FRAGMENTS:
+        origins.append(-1)
+        reason = f"{fragments - LISTED_FRAGMENTS:,} more pieces that are not events"
+        quarantine.cells += (first_unlisted, reason, unlisted_bytes, "")
 
     words = np.frombuffer(keys, dtype=">u8").astype(np.uint64).reshape(-1, 2).T  # (2, events)
     fate = np.frombuffer(fates, dtype=np.uint8)
-    order, is_first = _first_copies(words)
-    if not is_first.all():
-        events = events.filter(pl.Series(is_first[fate == KEPT]))
-        left = [origin < 0 or bool(is_first[origin]) for origin in origins]
-        quarantine, origins = list(compress(quarantine, left)), list(compress(origins, left))
+    order, stays = _best_copies(words, fate == QUARANTINED)
+    event_table, quarantine_table, origin = (
+        events.frame(),
+        quarantine.frame(),
+        np.array(origins, dtype=np.int64),
+    )
+    if not stays.all():
+        event_table = event_table.filter(pl.Series(stays[fate == KEPT]))
+        left = (origin < 0) | stays[origin]
+        quarantine_table, origin = quarantine_table.filter(pl.Series(left)), origin[left]
     row_of = np.zeros(len(fate), dtype=np.uint64)
-    row_of[(fate == KEPT) & is_first] = np.arange(len(events))
-    for at, origin in enumerate(origins):
-        if origin >= 0:
-            row_of[origin] = at
-    fragments = origins.count(-1)
+    row_of[(fate == KEPT) & stays] = np.arange(len(event_table))
+    row_of[origin[origin >= 0]] = np.flatnonzero(origin >= 0)
     return Tables(
-        events=events,
-        quarantine=pl.DataFrame(quarantine, schema=QUARANTINE_SCHEMA, orient="row"),
+        events=event_table,
+        quarantine=quarantine_table,
         keys=np.stack([*words[:, order], fate[order].astype(np.uint64), row_of[order]]),
         counts=Counts(
-            events=len(fate) + fragments,
-            kept=len(events),
+            events=len(fate) + copies + int(np.count_nonzero(origin < 0)),
+            kept=len(event_table),
             ignored=int(np.count_nonzero(fate[order] == IGNORED)),
-            duplicates=len(fate) - len(order),
-            quarantined=len(quarantine),
+            duplicates=len(fate) + copies - len(order),
+            quarantined=len(quarantine_table),
         ),
-        damage=damage,
-        damaged=bool(damage or fragments),
+        damage=damage.notes,
+        damaged=bool(damage.notes or fragments),
     )
 
 
-def _event_frame(cells: list[object], name: str) -> pl.DataFrame:
-    columns = [column for column in EVENT_SCHEMA if column != "file"]
-    width = len(columns)
-    series = [pl.Series(column, cells[at::width], EVENT_SCHEMA[column]) for at, column in enumerate(columns)]
-    file = pl.Series("file", [name]).new_from_index(0, len(cells) // width)
-    return pl.DataFrame([*series, file])
+class Rows:
+    """A table of one file, gathered row after row."""
+
+    def __init__(self, schema: Mapping[str, pl.DataType | type[pl.DataType]], file: str) -> None:
+        self.schema, self.file = schema, file
+        self.columns = [column for column in schema if column != "file"]
+        self.cells: list[object] = []  # flat: no object a row for the garbage collector to visit
+        self.frames: list[pl.DataFrame] = []
+
+    def flush(self, least: int = FLUSH_CELLS) -> None:
+        """Put the cells into a frame, where they take less memory, if there are `least` of them."""
+        if len(self.cells) < least:
+            return
+        width = len(self.columns)
+        series = {
+            column: pl.Series(column, self.cells[at::width], self.schema[column])
+            for at, column in enumerate(self.columns)
+        }
+        series["file"] = pl.Series("file", [self.file]).new_from_index(0, len(self.cells) // width)
+        self.frames.append(pl.DataFrame([series[column] for column in self.schema]))
+        self.cells.clear()
+
+    def frame(self) -> pl.DataFrame:
+        """All rows."""
+        self.flush(least=0)
+        return pl.concat(self.frames, rechunk=True) if len(self.frames) > 1 else self.frames[0]
 
 
-def _first_copies(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of identities (2, events): which events are the first with theirs, ascending; and whether each is."""
-    order = np.argsort(words[0], kind="stable")  # of copies the first comes first
-    is_first = np.ones(len(order), dtype=bool)
+def _has_many_copies(keys: bytearray) -> bool:
+    """Whether more than one in sixteen of these keys has come before."""
+    words = np.frombuffer(keys, dtype=np.uint64)
+    events = len(words) // 2
+    return len(np.unique(words[::2] ^ words[1::2])) < events - events // 16
+
+
+def _keys_by_fate(keys: bytearray, fates: bytearray) -> tuple[set[bytes], set[bytes]]:
+    """The keys of events that could be read, and those of events that are quarantined."""
+    apart = np.frombuffer(bytes(keys), dtype=f"V{KEY_BYTES}")
+    is_unread = np.frombuffer(bytes(fates), dtype=np.uint8) == QUARANTINED
+    return set(apart[~is_unread].tolist()), set(apart[is_unread].tolist())
+
+
+def _best_copies(words: np.ndarray, is_unread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of keys (2, events): the events that stay, by key ascending; and whether each event stays.
+
+    Of copies that is the first that can be read, or else the first.
+    """
+    order = np.argsort(words[0], kind="stable")
+    stays = np.ones(len(order), dtype=bool)
     if not (np.diff(words[0, order]) == 0).any():
-        return order, is_first
-    order = np.lexsort((words[1], words[0]))  # stable, too
+        return order, stays
+    order = np.lexsort((is_unread, words[1], words[0]))  # stable, too
     ordered = words[:, order]
     is_copy = np.zeros(len(order), dtype=bool)
     is_copy[1:] = (ordered[:, 1:] == ordered[:, :-1]).all(axis=0)
-    is_first[order[is_copy]] = False
-    return order[~is_copy], is_first
+    stays[order[is_copy]] = False
+    return order[~is_copy], stays
+
+
+def _set_aside(offset: int, reason: str, text: bytes) -> tuple[int, str, int, str]:
+    """The cells of a row of the quarantine."""
+    return offset, reason, len(text), text[:EXCERPT_BYTES].decode("utf-8", "replace")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pipeline.sources.gharchive.event import UNREADABLE, Event, decoder, event_from, is_event_type, loosely
 
 BLANK = b" \t\r\n"
+LIST_MARKS = frozenset({b"[", b",", b"]"})  # what stands around events that are written as a list
 DEEPEST = 500  # levels below an object; what is nested deeper no reader follows
 
 # JSON's grammar, possessive throughout: what was matched is not gone over again.
@@ -41,15 +42,33 @@ class Salvaged:
     event: Event
     text: bytes
 
+    @property
+    def end(self) -> int:
+        """Where the bytes after it begin."""
+        return self.offset + len(self.text)
+
 
 def salvage(text: bytes, offset: int) -> Iterator[Salvaged | Fragment]:
     """Yield every whole event in `text` and, in between, all that is not one; only blanks are left out.
 
-    `offset` is where `text` begins in the inflated file. However the text is made, each of its bytes is
-    followed at most twice: as part of a string, and not as part of one.
+    `offset` is where `text` begins in the inflated file.
     """
-    begin = search = type_at = 0
-    followed = bytearray(len(text))  # where an object was opened that need not be followed from there again
+    begin = 0
+    for event in whole_events(text, offset):
+        yield from fragments(text[begin : event.offset - offset], offset + begin)
+        yield event
+        begin = event.end - offset
+    yield from fragments(text[begin:], offset + begin)
+
+
+def whole_events(text: bytes, offset: int) -> Iterator[Salvaged]:
+    """Yield every whole event in `text`, which begins at `offset` in the inflated file.
+
+    However the text is made, each of its bytes is followed at most twice: as part of a string, and not as
+    part of one.
+    """
+    search = type_at = 0
+    followed = bytearray()  # where an object was opened that need not be followed from there again
     ends: dict[int, int] = {}  # where the objects end that look like events
     while match := OBJECT.search(text, search):
         start = match.start()
@@ -59,16 +78,15 @@ def salvage(text: bytes, offset: int) -> Iterator[Salvaged | Fragment]:
             if type_match is None:
                 break  # no event without a type
             type_at = type_match.start()
+        followed = followed or bytearray(len(text))
         if not followed[start]:
             _follow(text, start, followed, ends)
         end = ends.pop(start, None)
         event = read_event(text[start:end]) if end is not None else None
         if end is None or event is None:
             continue
-        yield from fragments(text[begin:start], offset + begin)
         yield Salvaged(offset + start, event, text[start:end])
-        begin = search = end
-    yield from fragments(text[begin:], offset + begin)
+        search = end
 
 
 def _follow(text: bytes, start: int, followed: bytearray, ends: dict[int, int]) -> None:
@@ -130,12 +148,15 @@ def read_event(text: bytes) -> Event | None:
 
 
 def fragments(text: bytes, offset: int) -> Iterator[Fragment]:
-    """`text` without the blanks around it as something that is not an event; nothing if it is all blank."""
-    kept = text.lstrip(BLANK)
-    offset += len(text) - len(kept)
-    kept = kept.rstrip(BLANK)
-    if kept:
-        yield Fragment(offset, _reason(kept), kept)
+    """`text` without the blanks around it as something that is not an event.
+
+    Nothing if that leaves nothing, or one mark of a list: events may be written as one.
+    """
+    bare = text.lstrip(BLANK)
+    offset += len(text) - len(bare)
+    bare = bare.rstrip(BLANK)
+    if bare and bare not in LIST_MARKS:
+        yield Fragment(offset, _reason(bare), bare)
 
 
 def _reason(text: bytes) -> str:

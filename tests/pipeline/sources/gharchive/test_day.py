@@ -1,5 +1,6 @@
 import json
 from datetime import date, datetime
+from itertools import permutations
 
 import polars as pl
 import pytest
@@ -142,6 +143,86 @@ def test_the_last_hour_of_the_day_before_is_consulted(source, lake):
     assert account.duplicates == 1
     assert events_of(lake)["event_id"].to_list() == ["3"]
     assert run(source, lake, BEFORE).kept == 2
+
+
+NAMELESS = modern(1) | {"actor": {}}
+
+
+@pytest.mark.parametrize(
+    "events", [[NAMELESS, modern(1)], [modern(1), NAMELESS], [NAMELESS] * 2 + [modern(1)]]
+)
+def test_of_copies_in_one_hour_the_readable_one_is_kept(source, lake, events):
+    put(source, 3, events, more=b"{cut")
+    account = run(source, lake)
+    assert events_of(lake)["actor"].to_list() == ["ann"]
+    assert (account.kept, account.duplicates, account.quarantined) == (1, len(events) - 1, 1)
+
+
+@pytest.mark.parametrize("order", list(permutations([3, 4, 9])))
+def test_of_copies_in_several_hours_the_earliest_readable_one_is_kept_in_whatever_order_they_come(
+    source, lake, order
+):
+    hours = {3: [NAMELESS, modern(2)], 4: [modern(3), modern(1)], 9: [modern(1), NAMELESS]}
+    for hour in order:
+        put(source, hour, hours[hour])
+        account = run(source, lake)
+        assert account.events == account.kept + account.ignored + account.duplicates + account.quarantined
+    assert events_of(lake).select("event_id", "file").rows() == [
+        ("2", file_name(DAY, 3)),
+        ("3", file_name(DAY, 4)),
+        ("1", file_name(DAY, 4)),
+    ]
+    assert account_of(lake)["duplicates"].to_list()[3:10] == [1, 0, 0, 0, 0, 0, 2]
+    assert (account.kept, account.duplicates, account.quarantined) == (3, 3, 0)
+    assert not list(lake.github_quarantine.rglob("*.parquet"))
+
+
+def test_a_quarantined_copy_of_the_day_before_hides_nothing_and_is_then_a_duplicate(source, lake):
+    put(source, 23, [NAMELESS, modern(2)], day=BEFORE)
+    put(source, 0, [modern(1), modern(2)])
+    assert run(source, lake, BEFORE).quarantined == 1  # nothing better is in the lake yet
+    account = run(source, lake)
+    assert (account.kept, account.duplicates) == (1, 1)
+    assert events_of(lake)["event_id"].to_list() == ["1"]
+    account = run(source, lake, BEFORE)
+    assert (account.kept, account.duplicates, account.quarantined) == (1, 1, 0)
+
+
+def test_copies_that_nobody_can_read_are_quarantined_once(source, lake):
+    put(source, 23, [NAMELESS], day=BEFORE)
+    put(source, 0, [NAMELESS])
+    put(source, 1, [NAMELESS])
+    assert run(source, lake, BEFORE).quarantined == 1
+    account = run(source, lake)
+    assert (account.duplicates, account.quarantined) == (2, 0)
+
+
+def test_an_id_tells_a_spliced_copy_with_another_counterpart(source, lake):
+    put(source, 3, [modern(1), modern(1, repo="cid/tool")])
+    put(source, 4, [modern(1, repo="dan/tool")])
+    account = run(source, lake)
+    assert (account.kept, account.duplicates) == (1, 2)
+    assert events_of(lake)["counterpart"].to_list() == ["bob"]
+
+
+def test_without_an_id_a_spliced_event_does_not_take_the_place_of_the_one_it_began_as(source, lake):
+    whole = second(owner="bob")
+    spliced = whole | {"repository": second(owner="cid")["repository"]}
+    put(source, 3, [spliced, whole, whole])
+    run(source, lake)
+    assert events_of(lake)["counterpart"].to_list() == ["cid", "bob"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"no table at all" * 99])
+def test_an_account_or_a_part_that_cannot_be_read_is_written_anew(source, lake, content):
+    put(source, 3, [modern(1), NAMELESS | {"id": "7"}])
+    put(source, 4, [modern(1), modern(2), NAMELESS | {"id": "7"}, NAMELESS | {"id": "8"}])
+    run(source, lake)
+    written = tables(lake)
+    for name in written:
+        (lake.home / name).write_bytes(content)
+    run(source, lake)
+    assert tables(lake) == written
 
 
 def test_events_without_ids_are_deduplicated_too(source, lake):

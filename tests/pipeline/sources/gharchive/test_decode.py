@@ -1,9 +1,11 @@
 import gzip
+import json
 
 import pytest
 
+from pipeline.sources.gharchive import inflate
 from pipeline.sources.gharchive.decode import decode
-from pipeline.sources.gharchive.inflate import Limits
+from pipeline.sources.gharchive.inflate import Damage, Limits
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import read_file
 from tests.pipeline.sources.gharchive.making import line, lines, modern, second, store
@@ -13,10 +15,14 @@ NAME = "2015-01-01-0.json.gz"
 
 def read(path, limits=None):
     """Ids of the events, (offset, reason) of what is not one, and the file's damage."""
-    damage = []
+    damage = Damage()
     blocks = list(decode(path, damage, limits or Limits()))
     ids = [event.id for block in blocks for event in block.events]
-    return ids, [(part.offset, part.reason) for block in blocks for part in block.fragments], damage
+    return (
+        ids,
+        [(part.offset, part.reason) for block in blocks for part in block.fragments],
+        list(damage.notes),
+    )
 
 
 def read_text(tmp_path, text, limits=None):
@@ -88,6 +94,57 @@ def test_json_that_is_not_an_event_is_set_aside(tmp_path):
     ids, fragments, _ = read_text(tmp_path, text)
     assert ids == ["1"]
     assert [reason for _, reason in fragments] == ["JSON, but not an event"] * 5
+
+
+def pretty(events):
+    return [json.dumps(event, indent=2).encode() for event in events]
+
+
+FORMS = {
+    "one after the other": lambda texts: b"\n".join(texts) + b"\n",
+    "glued": b"".join,
+    "a list": lambda texts: b"[\n" + b",\n".join(texts) + b"\n]\n",
+    "commas at the lines' beginning": lambda texts: b"[" + b"\n,".join(texts) + b"]",
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("write", [pretty, lambda events: list(map(line, events))], ids=["pretty", "compact"])
+@pytest.mark.parametrize("piece", [70, 1000, 100_000])
+def test_events_over_many_lines_or_in_a_list_are_read(tmp_path, monkeypatch, form, write, piece):
+    monkeypatch.setattr(inflate, "PIECE_BYTES", piece)
+    events = [modern(number) for number in range(1, 1000 if piece > 1000 else 40)]
+    assert read_text(tmp_path, form(write(events))) == ([event["id"] for event in events], [], [])
+
+
+def test_damage_to_an_event_over_many_lines_costs_only_that_event(tmp_path):
+    texts = pretty([modern(number) for number in range(1, 1000)])
+    texts[500] = texts[500][:200]
+    texts[700] = texts[700].replace(b'"payload": {', b'"payload": {"cut')
+    texts[800] = line(modern(801))
+    ids, fragments, damage = read_text(tmp_path, b"\n".join(texts))
+    assert ids == [str(number) for number in range(1, 1000) if number not in {501, 701}]
+    assert len(fragments) >= 2
+    assert not damage
+
+
+def test_a_line_cut_where_a_value_is_due_does_not_swallow_the_events_after_it(tmp_path):
+    cut = line(modern(1)).split(b'"payload":')[0] + b'"payload":'
+    ids, _, _ = read_text(tmp_path, b"\n".join([cut, line(modern(2)), b"}", b"oops", line(modern(3))]))
+    assert ids == ["2", "3"]
+
+
+def test_lines_without_end_that_are_no_events_are_few_things(tmp_path):
+    text = (
+        lines([modern(1)])
+        + b"x\n" * 400_000
+        + lines([modern(2)])
+        + b'{"a":1}\n' * 400_000
+        + lines([modern(3)])
+    )
+    ids, fragments, _ = read_text(tmp_path, text)
+    assert ids == ["1", "2", "3"]
+    assert len(fragments) < 100
 
 
 def test_the_type_event_is_an_event(tmp_path):

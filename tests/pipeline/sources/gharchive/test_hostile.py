@@ -1,6 +1,9 @@
 """Text made to do harm: nothing raises, nothing takes for ever, and the events beside it are all kept."""
 
+import gzip
 import json
+import struct
+import zlib
 from itertools import product
 
 import polars as pl
@@ -8,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.sources.gharchive import salvage
+from pipeline.sources.gharchive import reading, salvage
 from pipeline.sources.gharchive.inflate import Limits
 from pipeline.sources.gharchive.normalize import EventRules, resolve
 from pipeline.sources.gharchive.reading import read_file
@@ -194,6 +197,82 @@ def test_levels_without_end_hold_no_event_but_the_innermost(tmp_path):
     text = b'{"type":"PushEvent","a":' * depth + line(modern(1)) + b"}" * depth + b"\n" + line(modern(2))
     tables = read(tmp_path, text)
     assert tables.events["event_id"].to_list()[-1] == "2"
+
+
+def headers_within_headers(header, stream_text):
+    """Sixteen kilobytes of gzip headers that all go on to the one stream at their end, which breaks."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    stream = deflate.compress(stream_text) + deflate.flush(zlib.Z_SYNC_FLUSH) + b"\x07\xff"
+    room = 16_384 - len(stream)
+    return (
+        b"".join(header(room - at) for at in range(0, room - 12, 12)).ljust(room - 1, b"\1") + b"\0" + stream
+    )
+
+
+HEADERS = {
+    "a name up to the stream": lambda _left: b"\x1f\x8b\x08\x08" * 3,
+    "a field up to the stream": lambda left: b"\x1f\x8b\x08\x04\1\1\1\1\1\xff" + struct.pack("<H", left - 12),
+}
+
+
+@pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS)
+def test_headers_within_headers_are_followed_a_few_times_and_hide_no_member(header, tmp_path):
+    path = tmp_path / NAME
+    path.write_bytes(headers_within_headers(header, lines(BESIDE) * 200) + gzip.compress(lines([modern(3)])))
+    tables = read_file(path, NAME, EventRules())
+    assert_accounted(tables)
+    assert tables.events["event_id"].to_list() == ["1", "2", "3"]
+    assert tables.counts.events < 20 * 400  # each time the stream is followed it gives 400
+
+
+def test_a_header_that_skips_what_follows_hides_no_member(tmp_path):
+    members = [gzip.compress(lines([modern(number)]), mtime=0) for number in range(1, 60)]
+    members[0] = members[0][:3] + b"\x04" + members[0][4:10] + b"\xff\x1f" + members[0][10:]
+    path = tmp_path / NAME
+    path.write_bytes(b"".join(members))
+    tables = read_file(path, NAME, EventRules())
+    assert tables.events["event_id"].to_list() == [str(number) for number in range(2, 60)]
+
+
+def test_broken_places_without_number_are_a_few_notes(tmp_path):
+    path = tmp_path / NAME
+    path.write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\xff\0\2\0\xfd\xffxx\7" * 3000 + gzip.compress(lines(BESIDE)))
+    tables = read_file(path, NAME, EventRules())
+    assert_accounted(tables)
+    assert tables.counts.kept == 2
+    assert len(tables.damage) == 21
+    assert tables.damage[-1] == "2,980 more such places"
+
+
+def test_copies_are_dropped_while_they_are_read(tmp_path, monkeypatch):
+    resolved = 0
+
+    def counted(event):
+        nonlocal resolved
+        resolved += 1
+        return resolve(event)
+
+    monkeypatch.setattr(reading, "resolve", counted)
+    monkeypatch.setattr(reading, "FEW_EVENTS", 100)
+    nameless = [modern(number) | {"actor": {}} for number in (2, 3)]
+    tables = read(tmp_path, lines([modern(1), *nameless]) * 10_000 + lines([modern(2)]) * 10_000)
+    assert tables.events["event_id"].to_list() == ["1", "2"]
+    assert tables.quarantine["offset"].to_list() == [len(lines([modern(1), nameless[0]]))]
+    assert vars(tables.counts) == {
+        "events": 40_000, "kept": 2, "ignored": 0, "duplicates": 39_997, "quarantined": 1,
+    }  # fmt: skip
+    assert resolved < 22_000  # of copies only those that are not read yet, and those of the first blocks
+
+
+def test_of_pieces_without_number_the_first_have_rows_and_the_others_one_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "LISTED_FRAGMENTS", 5)
+    text = b"".join(line(modern(number)) + b"\n{oops\n" for number in range(1, 20))
+    tables = read_file(store(tmp_path / NAME, text), NAME, EventRules())
+    assert vars(tables.counts) == {"events": 25, "kept": 19, "ignored": 0, "duplicates": 0, "quarantined": 6}
+    last = tables.quarantine.row(-1, named=True)
+    assert last["reason"] == "14 more pieces that are not events"
+    assert last["bytes"] == 14 * len(b"{oops")
+    assert text[last["offset"] :].startswith(b"{oops\n" + line(modern(7)))
 
 
 values = st.recursive(

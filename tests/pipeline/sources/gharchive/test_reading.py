@@ -12,7 +12,13 @@ import pytest
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.files import HourFile, raw_path
 from pipeline.sources.gharchive.normalize import EventRules
-from pipeline.sources.gharchive.reading import Reading, load_reading, make_reading, readings_folder
+from pipeline.sources.gharchive.reading import (
+    Reading,
+    has_reading,
+    load_reading,
+    make_reading,
+    readings_folder,
+)
 from tests.pipeline.sources.gharchive.making import modern
 
 DAY, HOUR = date(2015, 1, 1), 3
@@ -50,3 +56,49 @@ def test_a_broken_reading_is_replaced_and_one_under_other_rules_removed(lake):
         lake, FILE, EventRules(associations=frozenset({"WatchEvent"}), communications=frozenset())
     )
     assert list(readings_folder(lake, DAY).iterdir()) == [other.folder]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"17",
+        b'"note"',
+        b"\xff",
+        b'{"counts": {}}',
+        b'{"counts": [], "damage": 1}',
+    ],
+)
+def test_a_note_that_says_nothing_of_a_reading_is_as_none(lake, note):
+    first = made(lake)
+    whole = (first.folder / "reading.json").read_bytes()
+    (first.folder / "reading.json").write_bytes(note)
+    assert load_reading(lake, FILE, EventRules()) is None
+    assert not has_reading(lake, FILE)
+    assert (made(lake).folder / "reading.json").read_bytes() == whole
+
+
+@pytest.mark.parametrize("key", ["signature", "checksums", "counts", "damage", "damaged"])
+@pytest.mark.parametrize("value", [None, 5, "odd", {}, ["odd"], {"odd": 1}])
+def test_a_note_with_an_odd_or_missing_value_is_as_none_or_as_it_was(lake, key, value):
+    first = made(lake)
+    path = first.folder / "reading.json"
+    note = json.loads(path.read_text())
+    for odd in (note | {key: value}, {name: note[name] for name in note if name != key}):
+        path.write_text(json.dumps(odd))
+        reading = load_reading(lake, FILE, EventRules())
+        has_reading(lake, FILE)
+        assert reading is None or reading.counts == first.counts
+
+
+def test_a_table_of_the_same_size_with_other_bytes_is_no_part_of_a_reading(lake):
+    first = made(lake)
+    for table in first.tables:
+        whole = bytearray(table.read_bytes())
+        whole[len(whole) // 2] ^= 1
+        table.write_bytes(whole)
+        assert load_reading(lake, FILE, EventRules()) is None
+        assert made(lake) == first
