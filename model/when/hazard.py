@@ -1,0 +1,161 @@
+"""A hazard over bins of time: a small network of the moment and of each bin, with the exact likelihood.
+
+With η_b the network's output for bin b, an event that has not come before bin b comes in it with probability
+σ(η_b); a wait that ends in bin b has probability
+
+    p_b = σ(η_b) ∏_{j<b} (1 − σ(η_j)),
+
+and one that is still open after a share f of bin b has (1 − σ(η_b))^f ∏_{j<b} (1 − σ(η_j)).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from pipeline.results.waits import Waits, bin_of
+
+ROWS_AT_ONCE = 4_096
+
+
+@dataclass(frozen=True)
+class HazardSettings:
+    """How a hazard is learned; `skipped` waits at the stream's start only warm its memory up."""
+
+    bins: int = 60
+    epochs: int = 8
+    batch: int = 128
+    learning_rate: float = 3e-3
+    weight_decay: float = 1e-3
+    dropout: float = 0.2
+    hidden: int = 64
+    width: int = 32
+    skipped: int = 500
+
+    def __post_init__(self) -> None:
+        for name in ("bins", "epochs", "batch", "hidden", "width"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} takes 1 or more, not {getattr(self, name)}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout takes a number in [0, 1), not {self.dropout}")
+
+
+def bin_edges(waits: Waits, bins: int) -> np.ndarray:
+    """Edges (B + 1), in seconds, such that each bin holds about as many of the ended waits as any other.
+
+    Waits of zero seconds have a bin of their own, and a long tail ends after 400 days.
+    """
+    quantiles = np.quantile(waits.seconds[~waits.open], np.linspace(0, 1, bins + 1)[1:-1])
+    day = 86_400.0
+    return np.unique([0.0, 1.0, *np.ceil(quantiles), 14 * day, 60 * day, 400 * day])
+
+
+class HazardNetwork(nn.Module):
+    """η (W, B) from context (W, C) and bin evidence (W, B, Q); standardization is part of the weights."""
+
+    context_scale: Tensor  # (2, C), mean and deviation
+    evidence_scale: Tensor  # (2, Q)
+
+    def __init__(self, context: int, bins: int, evidence: int, settings: HazardSettings) -> None:
+        super().__init__()
+        width = settings.width
+        self.register_buffer("context_scale", torch.stack([torch.zeros(context), torch.ones(context)]))
+        self.register_buffer("evidence_scale", torch.stack([torch.zeros(evidence), torch.ones(evidence)]))
+        self.moment = nn.Sequential(
+            nn.Linear(context, settings.hidden),
+            nn.SiLU(),
+            nn.Dropout(settings.dropout),
+            nn.Linear(settings.hidden, width),
+        )
+        self.bin = nn.Parameter(torch.randn(bins, width // 2) * 0.1)
+        self.of_bin = nn.Linear(evidence + width // 2, width)
+        self.of_moment = nn.Linear(width, width)
+        self.out = nn.Sequential(nn.SiLU(), nn.Linear(width, 1))
+        self.skip = nn.Linear(evidence, 1)
+        self.tilt = nn.Linear(width, bins)
+        nn.init.zeros_(self.tilt.weight)
+        nn.init.zeros_(self.tilt.bias)
+
+    def standardize(self, context: Tensor, evidence: Tensor) -> None:
+        """Take means and deviations from these rows."""
+        self.context_scale.copy_(torch.stack([context.mean(0), context.std(0) + 1e-6]))
+        flat = evidence.flatten(0, 1)
+        self.evidence_scale.copy_(torch.stack([flat.mean(0), flat.std(0) + 1e-6]))
+
+    def forward(self, context: Tensor, evidence: Tensor) -> Tensor:
+        """η (W, B)."""
+        context = ((context - self.context_scale[0]) / self.context_scale[1]).clamp(-6, 6)
+        evidence = ((evidence - self.evidence_scale[0]) / self.evidence_scale[1]).clamp(-6, 6)
+        moment = self.moment(context)  # (W, width)
+        bins = self.bin.expand(len(context), -1, -1)  # (W, B, width / 2)
+        hidden = (
+            self.of_bin(torch.cat([evidence, bins], dim=-1)) + self.of_moment(moment)[:, None]
+        )  # (W, B, width)
+        return self.out(hidden)[..., 0] + self.skip(evidence)[..., 0] + self.tilt(moment)
+
+
+def negative_log_likelihood(eta: Tensor, bins: Tensor, share: Tensor, still_open: Tensor) -> Tensor:
+    """−log p of each wait: it ends in `bins`, or is open after a `share` of that bin."""
+    come, not_yet = logsigmoid(eta), logsigmoid(-eta)  # (W, B)
+    at = bins[:, None]
+    before = not_yet.cumsum(1).gather(1, at) - not_yet.gather(1, at)
+    last = torch.where(still_open[:, None], share[:, None] * not_yet.gather(1, at), come.gather(1, at))
+    return -(before + last)[:, 0]
+
+
+def learn_hazard(
+    waits: Waits,
+    context: np.ndarray,
+    evidence: np.ndarray,
+    edges: np.ndarray,
+    settings: HazardSettings,
+    seed: int,
+) -> HazardNetwork:
+    """A network learned from `waits` with their context (W, C) and evidence (W, B, Q)."""
+    bins = bin_of(waits.seconds, edges)
+    share = (waits.seconds - edges[bins]) / np.diff(edges)[bins]
+    rows = [
+        torch.from_numpy(array) for array in (context, evidence, bins, share.astype(np.float32), waits.open)
+    ]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = HazardNetwork(context.shape[1], len(edges) - 1, evidence.shape[2], settings)
+        network.standardize(rows[0], rows[1])
+        learnable = torch.arange(min(settings.skipped, len(waits) // 10), len(waits))
+        batches = -(-len(learnable) // settings.batch)
+        optimizer = torch.optim.AdamW(
+            network.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, settings.learning_rate, total_steps=settings.epochs * batches, pct_start=0.1
+        )
+        for _ in range(settings.epochs):
+            order = learnable[torch.randperm(len(learnable))]
+            for batch in order.split(settings.batch):
+                moment, evident, where, part, still_open = (array[batch] for array in rows)
+                loss = negative_log_likelihood(network(moment, evident), where, part, still_open).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                schedule.step()
+    return network.eval()
+
+
+@torch.no_grad()
+def forecast_masses(networks: Sequence[HazardNetwork], context: np.ndarray, evidence: np.ndarray) -> Tensor:
+    """p (S, W, B) of every network: the probability that the wait ends in each bin."""
+    parts = []
+    for start in range(0, len(context), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        moment, evident = torch.from_numpy(context[rows]), torch.from_numpy(evidence[rows])
+        eta = torch.stack([network(moment, evident) for network in networks])  # (S, W, B)
+        not_yet = logsigmoid(-eta)
+        masses = (logsigmoid(eta) + not_yet.cumsum(-1) - not_yet).exp()
+        masses[..., -1] = 1 - masses[..., :-1].sum(-1)  # whatever outlasts all bins is in the last one
+        parts.append(masses)
+    return torch.cat(parts, dim=1)
