@@ -110,6 +110,7 @@ RESULT_TABLES = {
         "never_seen_events": "BIGINT",
         "never_seen_mar": "DOUBLE",
         "never_seen_hits_at_10": "DOUBLE",
+        "by_role": "BOOLEAN",
     },
     "attention_auc": {
         **MODEL,
