@@ -6,6 +6,7 @@ from pathlib import Path
 from numba import njit
 
 HERE = Path(__file__).parent
+SOURCES = ("compiled", "state", "pairs", "update", "paths", "statistics", "passes")
 
 
 def discard_outdated_cache() -> None:
@@ -15,7 +16,7 @@ def discard_outdated_cache() -> None:
     edit of one of these it would go on with the old code.
     """
     digest = hashlib.sha256()
-    for source in sorted(HERE.glob("*.py")):
+    for source in (HERE / f"{name}.py" for name in SOURCES):
         digest.update(source.read_bytes())
     cache = HERE / "__pycache__"
     stamp = cache / "sources.sha256"

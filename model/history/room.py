@@ -44,7 +44,7 @@ def to_arrays(history: History) -> dict[str, np.ndarray]:
 def from_arrays(arrays: dict[str, np.ndarray]) -> History:
     """The state that `to_arrays` took apart."""
     pairs, steps = (int(size) for size in arrays["sizes"][:2])
-    nodes, types = len(arrays["head"]), arrays["node_type"].shape[2]
+    nodes, types = len(arrays["head"]), arrays["node_type"].shape[3]
     made = {name: new_array(name, shape) for name, shape in shapes(nodes, types, pairs, steps).items()}
     for name, array in arrays.items():
         made[name][...] = array

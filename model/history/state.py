@@ -11,12 +11,12 @@ import numpy as np
 HOUR, DAY = 3600.0, 86_400.0
 TAUS = np.array([HOUR / 4, HOUR, 6 * HOUR, DAY, 4 * DAY, 30 * DAY])
 TAU_NAMES = ("15min", "1h", "6h", "1d", "4d", "30d")
-MONTH = 5  # the slowest of `TAUS`
+SESSION, MONTH = 2, 5  # of `TAUS`: six hours, and the slowest
 SMOOTHING = np.array([0.5, 0.15, 0.03])
 POWERS = (1 - SMOOTHING) ** np.arange(2048)[:, None]  # a share as old as 2,047 events is gone
 
 OUT, IN, ALL, TIES_OUT, TIES_IN = range(5)  # lists of a node's slots, the latest first
-RECENT = 5  # partners of a node that the sequence statistics look back on
+RECENT = 3  # partners of a node that the sequence statistics look back on
 NONE = -1
 NEVER = -np.inf
 
@@ -54,23 +54,24 @@ class History(NamedTuple):
     new_fade: np.ndarray  # (2, N, T) events with a first-time partner
     node_last: np.ndarray  # (2, N) seconds
     gap: np.ndarray  # (2, N) smoothed log of the minutes between events
-    node_type: np.ndarray  # (2, N, K) fading by the month
+    node_type: np.ndarray  # (2, N, 2, K) fading by the session, and by the month
     node_last_type: np.ndarray  # (2, N)
     hours: np.ndarray  # (2, N, 24) fading by the month
     weekdays: np.ndarray  # (2, N, 7) fading by the month
     all_hours: np.ndarray  # (24) fading by the month
     recent: np.ndarray  # (2, N, RECENT) targets of an actor, actors on a target
+    latest: np.ndarray  # (2) actor and target of the last event
     # sequences: x, then y, as targets of one actor [0] or as actors on one target [1]
     step_table: np.ndarray  # (≥ 2Q) hash table of slots
     step_key: np.ndarray  # (Q)
-    step_fade: np.ndarray  # (Q, 2, 2) fading by the month, by role, one and two steps back
-    step_total: np.ndarray  # (2, N, 2) the same, summed over y
+    step_fade: np.ndarray  # (Q, 2, 3) fading by the month; one and two steps back, and in anyone's last event
+    step_total: np.ndarray  # (2, N, 3) the same, summed over y
 
 
 FILL = {"last": NEVER, "tie": np.inf, "node_last": NEVER, "pair_table": NONE, "step_table": NONE}
-FILL |= dict.fromkeys(("last_type", "after", "before", "head", "node_last_type", "recent"), NONE)
+FILL |= dict.fromkeys(("last_type", "after", "before", "head", "node_last_type", "recent", "latest"), NONE)
 WHOLE = ("pair_table", "source", "target", "last_type", "share_at", "after", "before", "head", "degree")
-WHOLE += ("node_last_type", "recent", "step_table", "step_key", "sizes")
+WHOLE += ("node_last_type", "recent", "latest", "step_table", "step_key", "sizes")
 PAIRS = ("source", "target", "fade", "count", "last", "type_count", "last_type", "tie", "share", "share_at")
 PAIRS += ("after", "before")
 STEPS = ("step_key", "step_fade")
@@ -104,16 +105,17 @@ def shapes(nodes: int, types: int, pairs: int, steps: int) -> dict[str, tuple[in
         "new_fade": (2, nodes, taus),
         "node_last": (2, nodes),
         "gap": (2, nodes),
-        "node_type": (2, nodes, types),
+        "node_type": (2, nodes, 2, types),
         "node_last_type": (2, nodes),
         "hours": (2, nodes, 24),
         "weekdays": (2, nodes, 7),
         "all_hours": (24,),
         "recent": (2, nodes, RECENT),
+        "latest": (2,),
         "step_table": (table_size(steps),),
         "step_key": (steps,),
-        "step_fade": (steps, 2, 2),
-        "step_total": (2, nodes, 2),
+        "step_fade": (steps, 2, 3),
+        "step_total": (2, nodes, 3),
     }
 
 

@@ -1,8 +1,8 @@
 """Every statistic of a directed pair a→b at a moment, group by group.
 
-`GROUPS` lists the names in the order in which the group's function writes them: to add a statistic, add its
-name there and its line here. Counts are log(x + .01), shares log(x + .001), numbers log(1 + x), times
-log(1 + minutes); what never happened is `LONG_AGO`. Nothing looks past the history as it stands.
+A compiled function per group writes plain amounts; `groups` lists their names in the order written, with the
+scale on which a network reads them: to add a statistic, add its line in both. Nothing looks past the history
+as it stands.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from model.history.compiled import compiled
 from model.history.pairs import slot_of, step_of
-from model.history.paths import PATH_TAUS, PATHS, WIDTH
+from model.history.paths import PATH_TAUS, WIDTH
 from model.history.state import (
     ALL,
     IN,
@@ -20,8 +20,8 @@ from model.history.state import (
     OUT,
     POWERS,
     RECENT,
+    SESSION,
     SMOOTHING,
-    TAU_NAMES,
     TAUS,
     TIES_IN,
     TIES_OUT,
@@ -32,12 +32,19 @@ from model.history.update import hour_of, weekday_of
 LONG_AGO = 2 * 365 * 24 * 60.0  # minutes
 FURTHEST = 64  # a recency rank from here on counts as no rank
 PRIOR = 0.1  # events that a share is shrunk by
+DISCOUNT = 0.7  # of each further event that a sequence looks back
+NODE_WIDTH = 23  # statistics of group `node` for each of the two
+CLOCK_WIDTH = 4  # and of group `clock`
+SEQUENCE_WIDTH = 7  # and of group `sequence`
+
+# A network reads log(x + offset) of these, and anything else as it is.
+SCALES = {"count": 0.01, "share": 0.001, "path": 0.0003, "number": 1.0, "minutes": 1.0, "ratio": 0.0}
 
 
 class Moment(NamedTuple):
     """What all pairs asked at one moment share."""
 
-    now: np.ndarray  # (4) seconds, hour, weekday, log minutes since the last event
+    now: np.ndarray  # (3) seconds, hour, weekday
     fading: np.ndarray  # (T) exp(−(now − reference)/τ): a kept sum times this is its value now
     inverse: np.ndarray  # (2, N, 4) 1/(F + prior) of each node as actor and target, at `PATH_TAUS`
     paths: np.ndarray  # (N, WIDTH) between the anchor and each node
@@ -49,7 +56,7 @@ def new_moment(nodes: int) -> Moment:
     """Room for the statistics of one moment."""
     taus = len(PATH_TAUS)
     return Moment(
-        np.zeros(4),
+        np.zeros(3),
         np.zeros(len(TAUS)),
         np.zeros((2, nodes, taus)),
         np.zeros((nodes, WIDTH)),
@@ -59,304 +66,209 @@ def new_moment(nodes: int) -> Moment:
 
 
 @compiled
-def count_log(x: float) -> float:
-    """log(x + .01)."""
-    return np.log(x + 0.01)
-
-
-@compiled
-def share_log(x: float) -> float:
-    """log(x + .001)."""
-    return np.log(x + 0.001)
-
-
-@compiled
-def minutes_log(seconds: float) -> float:
-    """log(1 + minutes), at most `LONG_AGO`; so that −∞, never, is long ago too."""
-    return np.log1p(min(seconds / 60.0, LONG_AGO))
-
-
-@compiled
-def fading_now(sums: np.ndarray, moment: Moment, tau: int) -> float:
-    """Σ exp(−(t − tᵢ)/τ)."""
-    return sums[tau] * moment.fading[tau]
+def minutes_since(moment: Moment, then: float) -> float:
+    """Minutes since a moment, at most `LONG_AGO`: never is long ago too."""
+    return min((moment.now[0] - then) / 60.0, LONG_AGO)
 
 
 @compiled
 def recency_rank(history: History, slot: int, lane: int) -> float:
-    """log(1 + partners met since), in one of the node's lists; `FURTHEST` if never or long ago."""
-    if slot == NONE or (history.before[slot, lane] == NONE and history.head[history.source[slot], lane] != slot):
-        return np.log1p(FURTHEST)
+    """Partners met since, in one of the node's lists; `FURTHEST` if never or long ago."""
+    first = history.head[history.source[slot], lane]
+    if history.before[slot, lane] == NONE and first != slot:
+        return FURTHEST
     rank = 0
-    while history.before[slot, lane] != NONE and rank < FURTHEST:
+    while slot != first and rank < FURTHEST:
         slot = history.before[slot, lane]
         rank += 1
-    return np.log1p(rank)
+    return rank
 
 
 @compiled
 def share_now(history: History, slot: int, lane: int, speed: int) -> float:
     """The smoothed share of a partner in a node's events: an exponential average in its own event count."""
-    if slot == NONE:
-        return 0.0
     age = int(history.node_count[history.source[slot], lane]) - history.share_at[slot, lane]
     return history.share[slot, lane, speed] * POWERS[min(age, len(POWERS) - 1), speed]
 
 
 @compiled
-def part(x: float, total: float, prior: float) -> float:
-    """x/(total + prior)."""
-    return x / (total + prior)
-
-
-@compiled
-def pair(history: History, moment: Moment, a: int, b: int, slot: int, out: np.ndarray) -> None:
-    """What happened between the two."""
-    at = 0
+def pair(history: History, moment: Moment, slot: int, out: np.ndarray) -> None:
+    """What happened between the two: fading counts, number, time since, recency ranks, whether at all."""
+    taus = len(TAUS)
     if slot == NONE:
-        for _ in range(2 * len(TAUS)):
-            out[at] = count_log(0.0)
-            at += 1
-        for value in (0.0, 0.0, minutes_log(np.inf), minutes_log(np.inf), 0.0, 0.0):
-            out[at] = value
-            at += 1
-    else:
-        for way in (slot, slot ^ 1):
-            for tau in range(len(TAUS)):
-                out[at] = count_log(fading_now(history.fade[way], moment, tau))
-                at += 1
-        out[at] = np.log1p(history.count[slot])
-        out[at + 1] = np.log1p(history.count[slot ^ 1])
-        out[at + 2] = minutes_log(moment.now[0] - history.last[slot])
-        out[at + 3] = minutes_log(moment.now[0] - history.last[slot ^ 1])
-        out[at + 4] = history.count[slot] > 0
-        out[at + 5] = history.count[slot ^ 1] > 0
-        at += 6
-    back = slot if slot == NONE else slot ^ 1
-    out[at] = recency_rank(history, slot, OUT)
-    out[at + 1] = recency_rank(history, back, IN)
-    out[at + 2] = recency_rank(history, slot, ALL)
-    out[at + 3] = recency_rank(history, back, ALL)
+        out[: 2 * taus + 2] = 0.0
+        out[2 * taus + 2 : 2 * taus + 4] = LONG_AGO
+        out[2 * taus + 4 : 2 * taus + 8] = FURTHEST
+        out[2 * taus + 8 : 2 * taus + 10] = 0.0
+        return
+    back = slot ^ 1
+    for tau in range(taus):
+        out[tau] = history.fade[slot, tau] * moment.fading[tau]
+        out[taus + tau] = history.fade[back, tau] * moment.fading[tau]
+    at = 2 * taus
+    out[at] = history.count[slot]
+    out[at + 1] = history.count[back]
+    out[at + 2] = minutes_since(moment, history.last[slot])
+    out[at + 3] = minutes_since(moment, history.last[back])
+    out[at + 4] = recency_rank(history, slot, OUT)
+    out[at + 5] = recency_rank(history, back, IN)
+    out[at + 6] = recency_rank(history, slot, ALL)
+    out[at + 7] = recency_rank(history, back, ALL)
+    out[at + 8] = history.count[slot] > 0
+    out[at + 9] = history.count[back] > 0
 
 
 @compiled
-def share(history: History, moment: Moment, a: int, b: int, slot: int, out: np.ndarray) -> None:
-    """The partner's share in the node's events, for both."""
-    at = 0
-    back = slot if slot == NONE else slot ^ 1
-    for near in (slot, back):
-        for lane in range(3):
-            for speed in range(len(SMOOTHING)):
-                out[at] = share_log(share_now(history, near, lane, speed))
-                at += 1
+def share(history: History, slot: int, out: np.ndarray) -> None:
+    """The partner's share in the node's out-, in- and all events, for both."""
+    speeds = len(SMOOTHING)
+    if slot == NONE:
+        out[: 6 * speeds] = 0.0
+        return
+    for lane in range(3):
+        for speed in range(speeds):
+            out[lane * speeds + speed] = share_now(history, slot, lane, speed)
+            out[(3 + lane) * speeds + speed] = share_now(history, slot ^ 1, lane, speed)
 
 
 @compiled
-def pair_type(history: History, moment: Moment, a: int, b: int, slot: int, out: np.ndarray) -> None:
-    """Which types of events happened between the two."""
+def pair_type(history: History, slot: int, out: np.ndarray) -> None:
+    """How many events of each type happened between the two, and the type of the last."""
     types = history.type_count.shape[1]
     out[: 4 * types] = 0.0
     if slot == NONE:
         return
     for kind in range(types):
-        out[kind] = np.log1p(history.type_count[slot, kind])
-        out[types + kind] = np.log1p(history.type_count[slot ^ 1, kind])
-        out[2 * types + kind] = history.last_type[slot] == kind
-        out[3 * types + kind] = history.last_type[slot ^ 1] == kind
+        out[kind] = history.type_count[slot, kind]
+        out[types + kind] = history.type_count[slot ^ 1, kind]
+    if history.last_type[slot] != NONE:
+        out[2 * types + history.last_type[slot]] = 1.0
+    if history.last_type[slot ^ 1] != NONE:
+        out[3 * types + history.last_type[slot ^ 1]] = 1.0
 
 
 @compiled
-def node(history: History, moment: Moment, a: int, b: int, slot: int, out: np.ndarray) -> None:
-    """How active a is and how popular b."""
-    at = 0
-    now = moment.now[0]
-    for role, who in ((0, a), (1, b), (1, a), (0, b)):
-        for tau in range(len(TAUS)):
-            out[at] = count_log(fading_now(history.node_fade[role, who], moment, tau))
-            at += 1
-        out[at] = np.log1p(history.node_count[who, role])
-        out[at + 1] = minutes_log(now - history.node_last[role, who])
-        out[at + 2] = np.log1p(history.degree[who, role])
-        at += 3
-    for role, who in ((0, a), (1, b)):
-        for tau in (3, 4, 5):
-            out[at] = count_log(fading_now(history.new_fade[role, who], moment, tau))
-            at += 1
-        new = fading_now(history.new_fade[role, who], moment, MONTH)
-        total = fading_now(history.node_fade[role, who], moment, MONTH)
-        out[at] = part(new, total, 1.0)
-        out[at + 1] = history.gap[role, who]
-        out[at + 2] = minutes_log(now - history.node_last[role, who]) - history.gap[role, who]
-        at += 3
+def node(history: History, moment: Moment, role: int, who: int, out: np.ndarray) -> None:
+    """How active a node is in the role it is asked about, and in the other; how new its partners are."""
+    taus = len(TAUS)
+    for tau in range(taus):
+        out[tau] = history.node_fade[role, who, tau] * moment.fading[tau]
+        out[taus + tau] = history.new_fade[role, who, tau] * moment.fading[tau]
+    at = 2 * taus
+    for tau in (1, 3, 5):
+        out[at] = history.node_fade[1 - role, who, tau] * moment.fading[tau]
+        at += 1
+    out[at] = minutes_since(moment, history.node_last[role, who])
+    out[at + 1] = minutes_since(moment, history.node_last[1 - role, who])
+    out[at + 2] = history.node_count[who, role]
+    out[at + 3] = history.node_count[who, 1 - role]
+    out[at + 4] = history.degree[who, role]
+    out[at + 5] = history.degree[who, 1 - role]
+    out[at + 6] = out[2 * taus - 1] / (out[taus - 1] + 1.0)
+    out[at + 7] = history.gap[role, who]
 
 
 @compiled
-def node_type(history: History, moment: Moment, a: int, b: int, slot: int, out: np.ndarray) -> None:
-    """Which types of events a begins and b receives."""
+def node_type(history: History, moment: Moment, role: int, who: int, out: np.ndarray) -> None:
+    """The share of each type in what a node begins, or receives: over a session, a month, and the last."""
     types = history.type_count.shape[1]
-    at = 0
-    for role, who in ((0, a), (1, b)):
-        total = history.node_fade[role, who, MONTH]
-        prior = PRIOR / moment.fading[MONTH]
-        for kind in range(types):
-            out[at] = part(history.node_type[role, who, kind], total, prior)
-            out[at + types] = history.node_last_type[role, who] == kind
-            at += 1
-        at += types
+    session = 1.0 / (history.node_fade[role, who, SESSION] + PRIOR / moment.fading[SESSION])
+    month = 1.0 / (history.node_fade[role, who, MONTH] + PRIOR / moment.fading[MONTH])
+    for kind in range(types):
+        out[kind] = history.node_type[role, who, 0, kind] * session
+        out[types + kind] = history.node_type[role, who, 1, kind] * month
+        out[2 * types + kind] = history.node_last_type[role, who] == kind
 
 
 @compiled
-def clock(history: History, moment: Moment, a: int, b: int, slot: int, out: np.ndarray) -> None:
-    """Whether this is a time at which the two are active."""
+def type_match(types: int, out: np.ndarray) -> None:
+    """Σ_k share of type k in what a does · in what b receives: month and month, session and month, sessions.
+
+    `out` begins with what `node_type` wrote for both.
+    """
+    month = between = session = 0.0
+    for kind in range(types):
+        month += out[types + kind] * out[4 * types + kind]
+        between += out[kind] * out[4 * types + kind]
+        session += out[kind] * out[3 * types + kind]
+    out[6 * types] = month
+    out[6 * types + 1] = between
+    out[6 * types + 2] = session
+
+
+@compiled
+def node_clock(history: History, moment: Moment, role: int, who: int, out: np.ndarray) -> None:
+    """The node's share of events at this hour, near it, the same against everyone's, and on this weekday."""
     hour, weekday = int(moment.now[1]), int(moment.now[2])
     prior = 2.0 / moment.fading[MONTH]
-    total = history.all_fade[MONTH] + prior
-    at = 0
-    for role, who in ((0, a), (1, b)):
-        own = history.node_fade[role, who, MONTH] + prior
-        profile = history.hours[role, who]
-        near = 0.0
-        wide = 0.0
-        usual = 0.0
-        for step in range(-3, 4):
-            there = (hour + step) % 24
-            weight = 1.0 - abs(step) / 4.0
-            wide += weight * profile[there]
-            usual += weight * history.all_hours[there]
-            if step == 0:
-                near = profile[there]
-        expected = prior * (usual / 4.0 / total + 0.001)
-        out[at] = np.log((near + expected) / own)
-        out[at + 1] = np.log((wide / 4.0 + expected) / own)
-        out[at + 2] = np.log((wide / 4.0 + expected) / own) - np.log(usual / 4.0 / total + 0.001)
-        out[at + 3] = np.log((history.weekdays[role, who, weekday] + prior / 7.0) / own)
-        at += 4
-    angle = 2.0 * np.pi * moment.now[1] / 24.0
-    out[at] = np.sin(angle)
-    out[at + 1] = np.cos(angle)
-    out[at + 2] = weekday >= 5
-    out[at + 3] = count_log(history.all_fade[1] * moment.fading[1])
-    out[at + 4] = count_log(history.all_fade[3] * moment.fading[3])
-    out[at + 5] = moment.now[3]
+    own = 1.0 / (history.node_fade[role, who, MONTH] + prior)
+    wide = usual = 0.0
+    for step in range(-3, 4):
+        there = (hour + step) % 24
+        weight = (1.0 - abs(step) / 4.0) / 4.0
+        wide += weight * history.hours[role, who, there]
+        usual += weight * history.all_hours[there]
+    usual = usual / (history.all_fade[MONTH] + prior) + 0.001
+    out[0] = (history.hours[role, who, hour] + prior * usual) * own
+    out[1] = (wide + prior * usual) * own
+    out[2] = out[1] / usual
+    out[3] = (history.weekdays[role, who, weekday] + prior / 7.0) * own
 
 
 @compiled
-def association(history: History, moment: Moment, a: int, b: int, slot: int, out: np.ndarray) -> None:
-    """Whether the two are associated, and with how many others."""
-    out[:4] = 0.0
-    out[2] = out[3] = minutes_log(np.inf)
+def clock(history: History, moment: Moment, out: np.ndarray) -> None:
+    """How much happens at all, and the time of day and of the week."""
+    angle = 2.0 * np.pi * moment.now[1] / 24.0
+    out[0] = history.all_fade[1] * moment.fading[1]
+    out[1] = history.all_fade[3] * moment.fading[3]
+    out[2] = minutes_since(moment, history.clock[0])
+    out[3] = np.sin(angle)
+    out[4] = np.cos(angle)
+    out[5] = moment.now[2] >= 5
+
+
+@compiled
+def association(history: History, moment: Moment, slot: int, out: np.ndarray) -> None:
+    """Since when the two are associated, either way, and whether at all."""
+    out[0] = out[1] = LONG_AGO
+    out[2] = out[3] = 0.0
     if slot != NONE:
         for way in range(2):
             since = history.tie[slot ^ way]
-            out[way] = since < np.inf
             if since < np.inf:
-                out[2 + way] = minutes_log(moment.now[0] - since)
-    out[4] = np.log1p(history.degree[a, TIES_OUT])
-    out[5] = np.log1p(history.degree[b, TIES_IN])
-    out[6] = np.log1p(history.degree[a, TIES_IN])
-    out[7] = np.log1p(history.degree[b, TIES_OUT])
+                out[way] = minutes_since(moment, since)
+                out[2 + way] = 1.0
 
 
 @compiled
-def two_hops(history: History, moment: Moment, end: int, out: np.ndarray) -> None:
-    """What lies on the way between the two; `end` is the one that is not the anchor of the walk."""
-    paths = moment.paths
-    first_count = WIDTH - 2
-    for column in range(first_count):
-        out[column] = np.log(paths[end, column] + 0.0003)
-    out[first_count] = np.log1p(paths[end, first_count])
-    out[first_count + 1] = np.log1p(paths[end, first_count + 1])
+def step_share(history: History, prior: float, role: int, back: int, earlier: int, later: int) -> float:
+    """How much of what came after `earlier` was `later`, over a month."""
+    if earlier == NONE:
+        return 0.0
+    step = step_of(history, earlier, later)
+    if step == NONE:
+        return 0.0
+    return history.step_fade[step, role, back] / (history.step_total[role, earlier, back] + prior)
 
 
 @compiled
-def sequence(history: History, moment: Moment, a: int, b: int, slot: int, out: np.ndarray) -> None:
-    """Whether b usually comes after a's latest targets, and a after b's latest actors."""
-    at = 0
+def sequence(history: History, moment: Moment, role: int, who: int, partner: int, out: np.ndarray) -> None:
+    """Whether the partner usually comes after the node's latest ones, and after anyone's; whether again."""
     prior = PRIOR / moment.fading[MONTH]
-    for role, who, partner in ((0, a, b), (1, b, a)):
-        weighted = 0.0
-        same = 0.0
-        for back in range(RECENT):
-            earlier = history.recent[role, who, back]
-            if earlier == NONE:
-                if back < 2:
-                    out[at] = share_log(0.0)
-                    out[at + 1] = 0.0
-                    at += 2
-                continue
-            step = step_of(history, earlier, partner)
-            share = 0.0
-            lag = min(back, 1)
-            if step != NONE:
-                share = part(history.step_fade[step, role, lag], history.step_total[role, earlier, lag], prior)
-            if back < 2:
-                out[at] = share_log(share)
-                out[at + 1] = earlier == partner
-                at += 2
-            weighted += share * 0.7**back
-            same += earlier == partner
-        out[at] = share_log(weighted)
-        out[at + 1] = same
-        at += 2
-
-
-def tau_names(name: str, taus: tuple[str, ...] = TAU_NAMES) -> tuple[str, ...]:
-    """One name for each speed of fading."""
-    return tuple(f"{name}_{tau}" for tau in taus)
-
-
-def groups(types: int) -> dict[str, tuple[str, ...]]:
-    """The names of all statistics of a stream with so many event types, by group, in the order written."""
-    kinds = range(types)
-    path_taus = tuple(TAU_NAMES[tau] for tau in PATH_TAUS)
-    return {
-        "pair": (
-            *tau_names("count_ab"),
-            *tau_names("count_ba"),
-            *("n_ab", "n_ba", "since_ab", "since_ba", "seen_ab", "seen_ba"),
-            *("rank_target", "rank_actor", "rank_of_b", "rank_of_a"),
-        ),
-        "share": tuple(
-            f"share_{who}_{lane}_{alpha}"
-            for who in ("b_in_a", "a_in_b")
-            for lane in ("out", "in", "all")
-            for alpha in SMOOTHING
-        ),
-        "pair_type": tuple(
-            f"{name}_{kind}" for name in ("type_ab", "type_ba", "last_ab", "last_ba") for kind in kinds
-        ),
-        "node": (
-            *(
-                name
-                for role in ("a_acts", "b_receives", "a_receives", "b_acts")
-                for name in (*tau_names(role), f"{role}_n", f"{role}_since", f"{role}_degree")
-            ),
-            *(
-                name
-                for role in ("a_new", "b_new")
-                for name in (*tau_names(role, TAU_NAMES[3:]), f"{role}_rate", f"{role}_gap", f"{role}_overdue")
-            ),
-        ),
-        "node_type": tuple(
-            f"{name}_{kind}" for name in ("a_type", "a_last_type", "b_type", "b_last_type") for kind in kinds
-        ),
-        "clock": (
-            *(
-                f"{who}_{name}"
-                for who in ("a", "b")
-                for name in ("hour", "hours", "hours_own", "weekday")
-            ),
-            *("hour_sin", "hour_cos", "weekend", "all_1h", "all_1d", "all_since"),
-        ),
-        "association": (
-            *("tie_ab", "tie_ba", "tie_ab_since", "tie_ba_since"),
-            *("a_ties", "b_tied", "a_tied", "b_ties"),
-        ),
-        "two_hops": (*(name for path in PATHS for name in tau_names(path, path_taus)), "tied_twice", "common"),
-        "sequence": tuple(
-            f"{name}_{who}" for who in ("a", "b") for name in ("next", "again", "next2", "again2", "next5", "again5")
-        ),
-    }
+    weighted = same = 0.0
+    discount = 1.0
+    for back in range(RECENT):
+        earlier = history.recent[role, who, back]
+        found = step_share(history, prior, role, min(back, 1), earlier, partner)
+        if back < 2:
+            out[back] = found
+            out[4 + back] = earlier == partner
+        weighted += found * discount
+        same += earlier == partner
+        discount *= DISCOUNT
+    out[2] = weighted
+    out[3] = step_share(history, prior, role, 2, history.latest[1 - role], partner)
+    out[6] = same
 
 
 @compiled
@@ -365,26 +277,59 @@ def begin(history: History, moment: Moment, now: float) -> None:
     moment.now[0] = now
     moment.now[1] = hour_of(history, now)
     moment.now[2] = weekday_of(history, now)
-    moment.now[3] = minutes_log(now - history.clock[0])
     for tau in range(len(TAUS)):
         moment.fading[tau] = np.exp(-(now - history.reference[tau]) / TAUS[tau])
-    for tau in range(len(PATH_TAUS)):
-        prior = PRIOR / moment.fading[PATH_TAUS[tau]]
-        for role in range(2):
-            for who in range(len(history.head)):
-                moment.inverse[role, who, tau] = 1.0 / (history.node_fade[role, who, PATH_TAUS[tau]] + prior)
+    for role in range(2):
+        for who in range(len(history.head)):
+            for tau in range(len(PATH_TAUS)):
+                slow = PATH_TAUS[tau]
+                total = history.node_fade[role, who, slow] + PRIOR / moment.fading[slow]
+                moment.inverse[role, who, tau] = 1.0 / total
 
 
 @compiled
-def fill(history: History, moment: Moment, a: int, b: int, end: int, starts: np.ndarray, out: np.ndarray) -> None:
-    """All statistics of a→b: (F). `starts` is where each group begins."""
+def fill(
+    history: History,
+    moment: Moment,
+    anchor: int,
+    other: int,
+    forward: bool,
+    starts: np.ndarray,
+    out: np.ndarray,
+    first: np.ndarray,
+    copied: bool,
+) -> None:
+    """All statistics of anchor→other (or other→anchor): (F).
+
+    `starts` is where each group begins. With `copied` those of the anchor alone are taken from `first`, which
+    has them already.
+    """
+    a, b = (anchor, other) if forward else (other, anchor)
     slot = slot_of(history, a, b)
-    pair(history, moment, a, b, slot, out[starts[0] :])
-    share(history, moment, a, b, slot, out[starts[1] :])
-    pair_type(history, moment, a, b, slot, out[starts[2] :])
-    node(history, moment, a, b, slot, out[starts[3] :])
-    node_type(history, moment, a, b, slot, out[starts[4] :])
-    clock(history, moment, a, b, slot, out[starts[5] :])
-    association(history, moment, a, b, slot, out[starts[6] :])
-    two_hops(history, moment, end, out[starts[7] :])
-    sequence(history, moment, a, b, slot, out[starts[8] :])
+    types = history.type_count.shape[1]
+    pair(history, moment, slot, out[starts[0] :])
+    share(history, slot, out[starts[1] :])
+    pair_type(history, slot, out[starts[2] :])
+    association(history, moment, slot, out[starts[6] :])
+    out[starts[7] : starts[8]] = moment.paths[other]
+    sequence(history, moment, 0, a, b, out[starts[8] :])
+    sequence(history, moment, 1, b, a, out[starts[8] + SEQUENCE_WIDTH :])
+    clock(history, moment, out[starts[5] + 2 * CLOCK_WIDTH :])
+    for role in range(2):
+        who = a if role == 0 else b
+        at = starts[3] + role * NODE_WIDTH
+        kinds = starts[4] + role * 3 * types
+        hours = starts[5] + role * CLOCK_WIDTH
+        ties = starts[6] + 4 + 2 * role
+        if copied and who == anchor:
+            out[at : at + NODE_WIDTH] = first[at : at + NODE_WIDTH]
+            out[kinds : kinds + 3 * types] = first[kinds : kinds + 3 * types]
+            out[hours : hours + CLOCK_WIDTH] = first[hours : hours + CLOCK_WIDTH]
+            out[ties : ties + 2] = first[ties : ties + 2]
+        else:
+            node(history, moment, role, who, out[at:])
+            node_type(history, moment, role, who, out[kinds:])
+            node_clock(history, moment, role, who, out[hours:])
+            out[ties] = history.degree[who, TIES_OUT + role]
+            out[ties + 1] = history.degree[who, TIES_IN - role]
+    type_match(types, out[starts[4] :])

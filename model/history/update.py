@@ -13,6 +13,7 @@ from model.history.state import (
     OUT,
     POWERS,
     RECENT,
+    SESSION,
     SMOOTHING,
     TAUS,
     TIES_IN,
@@ -49,8 +50,10 @@ def move_reference(history: History, now: float) -> None:
         history.fade[: history.sizes[0], tau] *= factor
         history.node_fade[:, :, tau] *= factor
         history.new_fade[:, :, tau] *= factor
+        if tau == SESSION:
+            history.node_type[:, :, 0] *= factor
         if tau == MONTH:
-            history.node_type[:] *= factor
+            history.node_type[:, :, 1] *= factor
             history.hours[:] *= factor
             history.weekdays[:] *= factor
             history.all_hours[:] *= factor
@@ -71,6 +74,14 @@ def smooth_share(history: History, slot: int, lane: int) -> None:
 
 
 @compiled
+def remember_step(history: History, role: int, back: int, earlier: int, later: int, weight: float) -> None:
+    """`later` came after `earlier`."""
+    if earlier != NONE:
+        history.step_fade[seen_step(history, earlier, later), role, back] += weight
+        history.step_total[role, earlier, back] += weight
+
+
+@compiled
 def observe_node(history: History, role: int, node: int, partner: int, event_type: int, now: float) -> None:
     """Node-level memory of an event in which `node` acted (`role` 0) or was acted on (1)."""
     month = np.exp((now - history.reference[MONTH]) / TAUS[MONTH])
@@ -81,15 +92,16 @@ def observe_node(history: History, role: int, node: int, partner: int, event_typ
         smoothed = history.gap[role, node]
         history.gap[role, node] = smoothed + GAP_SMOOTHING * (gap - smoothed) if smoothed > 0 else gap
     history.node_last[role, node] = now
-    history.node_type[role, node, event_type] += month
+    session = np.exp((now - history.reference[SESSION]) / TAUS[SESSION])
+    history.node_type[role, node, 0, event_type] += session
+    history.node_type[role, node, 1, event_type] += month
     history.node_last_type[role, node] = event_type
     history.hours[role, node, hour_of(history, now)] += month
     history.weekdays[role, node, weekday_of(history, now)] += month
     for back in range(2):
-        earlier = history.recent[role, node, back]
-        if earlier != NONE:
-            history.step_fade[seen_step(history, earlier, partner), role, back] += month
-            history.step_total[role, earlier, back] += month
+        remember_step(history, role, back, history.recent[role, node, back], partner, month)
+    # Anyone's last event: its target before this one's, its actor before this one's.
+    remember_step(history, role, 2, history.latest[1 - role], partner, month)
     for back in range(RECENT - 1, 0, -1):
         history.recent[role, node, back] = history.recent[role, node, back - 1]
     history.recent[role, node, 0] = partner
@@ -127,6 +139,7 @@ def observe(history: History, u: int, v: int, event_type: int, is_tie: bool, now
         to_front(history, near, lane)
     observe_node(history, 0, u, v, event_type, now)
     observe_node(history, 1, v, u, event_type, now)
+    history.latest[0], history.latest[1] = u, v
     history.node_count[u, OUT] += 1
     history.node_count[v, IN] += 1
     history.node_count[u, ALL] += 1

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from math import exp
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,7 @@ from pipeline.sources.social_evolution.events import SocialEvolutionRules, socia
 from pipeline.sources.social_evolution.files import fetch_social_evolution
 from tests.ranked_lake import store_table
 
-Score = Callable[[int, int], float | tuple[float, ...]]
+Score = Callable[[int, int], Any]  # a number, or a tuple of them
 
 
 @pytest.fixture
@@ -72,7 +73,8 @@ def plain_role_scores(table: EventTable, event: dict, name: str) -> tuple[Score,
     """Scores of predictors with decayed popularity: of v as the target of u, and of v as an actor on u."""
     earlier = [row for row in table.events.rows(named=True) if row["idx"] < event["idx"]]
     acted = {(row["u"], row["v"]): row["idx"] for row in earlier}
-    received, began = Counter(), Counter()
+    received: dict[int, float] = defaultdict(float)
+    began: dict[int, float] = defaultdict(float)
     for row in earlier:
         weight = exp(-(event["created_at"] - row["created_at"]).total_seconds() / (4 * 86_400))
         received[row["v"]] += weight
@@ -89,7 +91,10 @@ def plain_role_scores(table: EventTable, event: dict, name: str) -> tuple[Score,
 
     return {
         "decayed_popularity": (lambda u, v: popular(v), lambda u, v: popular(v)),
-        "recency_then_popularity": (lambda u, v: (either(u, v), popular(v)),) * 2,
+        "recency_then_popularity": (
+            lambda u, v: (either(u, v), popular(v)),
+            lambda u, v: (either(u, v), popular(v)),
+        ),
         "decayed_popularity_by_role": (lambda u, v: received[v], lambda u, v: began[v]),
         "recency_by_role_then_popularity": (
             lambda u, v: (way(u, v), either(u, v), received[v]),
