@@ -1,6 +1,6 @@
 """Statistics per second, and ranking with all of them: `python -m benchmarks.history <event table folder>`.
 
-Processor time of one core, so that a busy machine changes little. The first run compiles, which takes a minute.
+Processor time of one core, so that a busy machine changes little. The first run compiles for a minute.
 """
 
 import sys

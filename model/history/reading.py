@@ -50,6 +50,8 @@ class Pass:
         self.history = with_room(
             self.history, 2 * (end - begin), 6 * (end - begin) * (1 if self.by_role else 2)
         )
+        # Numba compiles again for another layout: a view, such as a broadcast, is written out.
+        candidates = np.array(candidates, np.int64, order="C")
         rows = np.full(end - begin, -1)
         rows[asked - begin] = np.arange(len(asked))
         out = np.empty((*candidates.shape, self.width), np.float32)
