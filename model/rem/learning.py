@@ -139,8 +139,7 @@ def learn_epoch(
         step(fit, rate_at(fit.steps, per_epoch * settings.epochs, settings), settings)
         fit.losses.append(losses.detach().numpy())
         advance(len(rows), f"loss {losses.mean().item():.3f}")
-    for tensor in fit.weights.values():
-        tensor.detach_()
+    fit.weights = {name: tensor.detach() for name, tensor in fit.weights.items()}
     fit.epoch += 1
 
 

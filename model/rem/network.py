@@ -106,27 +106,47 @@ def log_intensities(
     `x` (M, F) are standardized statistics, `seen` (M) whether the pair has a past; `masks` are those of
     dropout, of each hidden layer in turn.
     """
-    seeds = len(weights["first"])
-    first = torch.baddbmm(weights["first_bias"], x.expand(seeds, -1, -1), weights["first"])  # (S, M, H + out)
-    outputs, at = [], 0
-    skip = layout.hidden
+    return torch.stack(
+        [
+            of_seed(
+                {name: tensor[seed] for name, tensor in weights.items()},
+                layout,
+                x,
+                seen,
+                None if masks is None else [mask[seed] for mask in masks],
+            )
+            for seed in range(len(weights["first"]))
+        ]
+    )
+
+
+def of_seed(
+    weights: dict[str, Tensor], layout: Layout, x: Tensor, seen: Tensor, masks: list[Tensor] | None
+) -> Tensor:
+    """The same of one seed, (M, outputs).
+
+    A product per seed, not a batched one: with thousands of rows it is as fast, a seed's hidden units stay in
+    the processor's cache, and its bits do not depend on how many seeds there are.
+    """
+    first = torch.addmm(weights["first_bias"], x, weights["first"])  # (M, H + outputs)
+    outputs, at, skip = [], 0, layout.hidden
     for number, (units, _, out) in enumerate(layout.parts):
-        value = first[:, :, skip : skip + out]
+        value = first[:, skip : skip + out]
         if units:
-            hidden = functional.silu(first[:, :, at : at + units])
+            hidden = functional.silu(first[:, at : at + units])
             if masks is not None:
                 hidden = hidden * masks[2 * number]
             hidden = functional.silu(
-                torch.baddbmm(weights[f"second_bias.{number}"], hidden, weights[f"second.{number}"])
+                torch.addmm(weights[f"second_bias.{number}"], hidden, weights[f"second.{number}"])
             )
             if masks is not None:
                 hidden = hidden * masks[2 * number + 1]
-            value = value + torch.bmm(hidden, weights[f"third.{number}"])
+            value = value + hidden @ weights[f"third.{number}"]
         if number:
-            value = value.masked_fill(~seen[None, :, None], ABSENT)
+            value = value.masked_fill(~seen[:, None], ABSENT)
         outputs.append(value)
         at, skip = at + units, skip + out
-    return torch.cat(outputs, 2)
+    return torch.cat(outputs, 1)
 
 
 def dropout_masks(

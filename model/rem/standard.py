@@ -36,8 +36,8 @@ class Standard:
     def tensors(self, prefix: str) -> dict[str, Tensor]:
         """As tensors for a file."""
         return {
-            f"{prefix}mean": torch.from_numpy(self.mean),
-            f"{prefix}deviation": torch.from_numpy(self.deviation),
+            f"{prefix}mean": torch.tensor(self.mean),
+            f"{prefix}deviation": torch.tensor(self.deviation),
         }
 
     @classmethod
