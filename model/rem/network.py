@@ -128,7 +128,13 @@ def of_seed(
     A product per seed, not a batched one: with thousands of rows it is as fast, a seed's hidden units stay in
     the processor's cache, and its bits do not depend on how many seeds there are.
     """
-    first = torch.addmm(weights["first_bias"], x, weights["first"])  # (M, H + outputs)
+    return from_first(weights, layout, torch.addmm(weights["first_bias"], x, weights["first"]), seen, masks)
+
+
+def from_first(
+    weights: dict[str, Tensor], layout: Layout, first: Tensor, seen: Tensor, masks: list[Tensor] | None = None
+) -> Tensor:
+    """The same from the first product, (M, H + outputs)."""
     outputs, at, skip = [], 0, layout.hidden
     for number, (units, _, out) in enumerate(layout.parts):
         value = first[:, skip : skip + out]

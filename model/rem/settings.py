@@ -19,15 +19,15 @@ class RemSettings:
     seeds: tuple[int, ...] = tuple(range(10))
     epochs: int = 4
     batch: int = 32
-    candidates: int = 60
+    candidates: int = 30
     learning_rate: float = 2e-3
     weight_decay: float = 1e-4
     dropout: float = 0.1
     warm_up: float = 0.1
     averaging: float = 0.0
     silent: int = 500
-    hidden: tuple[int, int] = (64, 32)
-    base_hidden: tuple[int, int] = (48, 24)
+    hidden: tuple[int, int] = (48, 24)
+    base_hidden: tuple[int, int] = (32, 16)
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:

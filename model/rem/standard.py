@@ -28,9 +28,13 @@ class Standard:
         return cls(mean.astype(np.float32), deviation.astype(np.float32))
 
     def __call__(self, statistics: np.ndarray) -> np.ndarray:
-        """Standardize in place."""
-        statistics -= self.mean
-        statistics /= self.deviation
+        """Standardize all statistics, in place."""
+        return self.part(statistics, np.arange(len(self.mean)))
+
+    def part(self, statistics: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Standardize those of these columns, in place."""
+        statistics -= self.mean[columns]
+        statistics /= self.deviation[columns]
         return np.clip(statistics, -LARGEST, LARGEST, out=statistics)
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:
