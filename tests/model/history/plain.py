@@ -276,8 +276,8 @@ class Plain:
         return sum(weight for partner, weight in after if partner == later) / (total + PRIOR)
 
     def sequence(self, name: str, role: int, who: int, partner: int) -> dict[str, float]:
-        recent: list[int | None] = [(e.u, e.v)[1 - role] for e in self.of(role, who)][::-1][:3]
-        recent += [None] * (3 - len(recent))
+        met = [(e.u, e.v)[1 - role] for e in self.of(role, who)][::-1]
+        recent = [met[back] if back < len(met) else None for back in range(3)]
         shares = [
             self.step_share(role, min(back, 1), earlier, partner) for back, earlier in enumerate(recent)
         ]
