@@ -3,7 +3,7 @@
 from dagster import BackfillPolicy, DailyPartitionsDefinition, StaticPartitionsDefinition
 
 from pipeline.sources.source import DatasetSpec
-from pipeline.variants import variants_for
+from pipeline.variants import models_for
 
 FILE_DAYS = DailyPartitionsDefinition(start_date="2011-02-12")
 
@@ -14,4 +14,4 @@ MONTHLY_RUNS = BackfillPolicy.multi_run(max_partitions_per_run=DAYS_A_RUN)
 
 def variant_partitions(spec: DatasetSpec) -> StaticPartitionsDefinition:
     """One partition a trained model of `spec`: `<variant>-<interaction>`."""
-    return StaticPartitionsDefinition([variant.key for variant in variants_for(spec.relations)])
+    return StaticPartitionsDefinition([variant.key for variant in models_for(spec.relations)])

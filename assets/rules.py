@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from model.identity import TrainingSettings
+from pipeline.rem_variants import RemVariant
 from pipeline.settings import Settings
 from pipeline.sources.registry import registry
 from pipeline.sources.source import DatasetSpec
-from pipeline.variants import Variant, variants_for
+from pipeline.variants import Variant, models_for
 
 
 def training_settings(settings: Settings) -> TrainingSettings:
@@ -29,9 +30,11 @@ def chosen_datasets(settings: Settings) -> list[DatasetSpec]:
     return [known[name] for name in dict.fromkeys(settings.datasets or known)]
 
 
-def chosen_variants(specs: Sequence[DatasetSpec], settings: Settings) -> list[tuple[DatasetSpec, Variant]]:
+def chosen_variants(
+    specs: Sequence[DatasetSpec], settings: Settings
+) -> list[tuple[DatasetSpec, Variant | RemVariant]]:
     """What LDG_VARIANTS names of each dataset; a name must be that of a variant of one of them at least."""
-    every = [(spec, variant) for spec in specs for variant in variants_for(spec.relations)]
+    every = [(spec, variant) for spec in specs for variant in models_for(spec.relations)]
     known = dict.fromkeys(variant.name for _, variant in every)
     if specs and (unknown := [name for name in settings.variants if name not in known]):
         raise ValueError(f"LDG_VARIANTS names {', '.join(unknown)}; the variants are {', '.join(known)}")

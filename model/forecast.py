@@ -61,6 +61,19 @@ class Forecaster(ABC):
             }
         )
 
+    @staticmethod
+    def position_before(at: datetime | None, stream: Stream, learned: int) -> int:
+        """How many events come before `at`; fewer than the model has `learned` from are refused."""
+        if at is None:
+            return len(stream)
+        if at.tzinfo is not None:
+            raise ValueError(f"at takes a time without a zone, by the dataset's own clock, not {at}")
+        position = int(np.searchsorted(stream.seconds, (at - stream.start).total_seconds()))
+        if position < learned:
+            last = stream.moment(learned)
+            raise ValueError(f"at takes a time after {last}: the model has learned from events until then")
+        return position
+
     def number_of(self, node: str | int) -> int:
         """The number of a node given by name or number; an unknown one is refused with the nearest names."""
         if isinstance(node, str):
@@ -109,16 +122,7 @@ class DensityForecaster(Forecaster):
 
     def position_of(self, at: datetime | None) -> int:
         """How many events the forecast sees: those before `at`."""
-        if at is None:
-            return len(self.stream)
-        if at.tzinfo is not None:
-            raise ValueError(f"at takes a time without a zone, by the dataset's own clock, not {at}")
-        position = int(np.searchsorted(self.stream.seconds, (at - self.stream.start).total_seconds()))
-        learned = self.trained.learned.state.position
-        if position < learned:
-            last = self.stream.moment(learned)
-            raise ValueError(f"at takes a time after {last}: the model has learned from events until then")
-        return position
+        return self.position_before(at, self.stream, self.trained.learned.state.position)
 
     def log_densities(self, position: int) -> Tensor:
         """Of every pair (N, N) after `position` events, with the stored weights; the latest are kept."""
@@ -156,6 +160,11 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
             f"no event table in {table}: pass dataset, the folder of the table {summary['dataset']!r} "
             f"that {folder} was trained on"
         )
+    names = read_parquet(table / "nodes.parquet").sort("node")["name"].to_list()
+    if "form" in summary["variant"]:
+        from model.rem.forecast import RemForecaster  # compiles its statistics: only where they are asked for
+
+        return RemForecaster(folder, table, summary, names)
     variant = Variant(**summary["variant"])
     stream = load_stream(table, variant.relation)
     if stream.fingerprint != summary["fingerprint"]:
@@ -170,8 +179,7 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
         width=summary["width"],
         learned=Chosen.from_tensors(tensors).test.of_seeds([0]),
     )
-    names = read_parquet(table / "nodes.parquet").sort("node")["name"]
-    return DensityForecaster(stream, names.to_list(), trained)
+    return DensityForecaster(stream, names, trained)
 
 
 def home_of(folder: Path) -> Path:

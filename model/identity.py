@@ -9,6 +9,8 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
+from model.rem.settings import RemSettings, rem_identity
+from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
 
 VERSION = 3  # of the mathematics and of what a checkpoint holds: raise it when either changes
@@ -48,11 +50,15 @@ class TrainingSettings:
                 raise ValueError(f"{argument} takes 0 or more, not {getattr(self, argument)}")
 
 
-def identity(dataset: str, fingerprint: str, variant: Variant, settings: TrainingSettings) -> dict[str, Any]:
+def identity(
+    dataset: str, fingerprint: str, variant: Variant | RemVariant, settings: TrainingSettings
+) -> dict[str, Any]:
     """What a checkpoint or a finished folder must agree on to be the same training.
 
     `fingerprint` is that of the dataset's event table.
     """
+    if isinstance(variant, RemVariant):
+        return rem_identity(dataset, fingerprint, variant, RemSettings(seeds=settings.seeds))
     kept = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
     return {
         "version": VERSION,

@@ -10,17 +10,19 @@ from model.checkpoint import discard
 from model.identity import TrainingSettings, identity
 from model.learning import Log, learn, new_run, resume
 from model.records import curve_rows, fill_from_finished, write_records
+from model.rem.settings import RemSettings
 from model.stream import load_stream
 from pipeline.lake import read_parquet
+from pipeline.rem_variants import RemVariant
 from pipeline.results.trained import finished
-from pipeline.variants import Variant, variant_named
+from pipeline.variants import Variant, model_named
 
 __all__ = ["TrainingSettings", "train"]
 
 
 def train(
     dataset_folder: Path | str,
-    variant: Variant | str,
+    variant: Variant | RemVariant | str,
     settings: TrainingSettings,
     folder: Path | str,
     log: Log | None = None,
@@ -32,13 +34,18 @@ def train(
     A training that was killed goes on from its last checkpoint and ends bit-identical to one that was not; a
     finished one of the same table, variant and settings is not repeated (`log` says so). A checkpoint that
     does not fit is refused; `start_over` discards it. Training takes one thread: two trainings side by side
-    use two processors better than one training with two.
+    use two processors better than one training with two. A relational-event model takes the seeds of
+    `settings` and has the rest of its own.
     """
     torch.set_num_threads(1)
     dataset_folder, folder = Path(dataset_folder), Path(folder)
     if isinstance(variant, str):
         metadata = json.loads((dataset_folder / "dataset.json").read_text(encoding="utf-8"))
-        variant = variant_named(variant, metadata["relations"])
+        variant = model_named(variant, metadata["relations"])
+    if isinstance(variant, RemVariant):
+        from model.rem.training import train_rem  # compiles its statistics, which the paper's models need not
+
+        return train_rem(dataset_folder, variant, RemSettings(seeds=settings.seeds), folder, log, start_over)
     stream = load_stream(dataset_folder, variant.relation)
     write_log = log or (lambda _: None)
     if not start_over and (

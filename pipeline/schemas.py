@@ -96,6 +96,7 @@ FINGERPRINT = Column(
 )
 SPLIT = Column("split", TEXT, "`train`, `validation` (the last tenth of the training period) or `test`")
 EVENTS_RANKED = Column("events", COUNT, "number of events ranked")
+BY_ROLE = Column("by_role", FLAG, "whether the predictor knows who acted and who was acted on")
 METRIC_COLUMNS = (
     EVENTS_RANKED,
     *(Column(metric.name, NUMBER, metric.description) for metric in METRICS),
@@ -307,6 +308,7 @@ LINK_PREDICTION = Table(
         *MODEL,
         Column("split", TEXT, "`validation` (what the epoch was chosen on) or `test`"),
         *METRIC_COLUMNS,
+        BY_ROLE,
     ),
 )
 LINK_PREDICTION_BY_SLOT = Table(
@@ -342,6 +344,7 @@ BASELINES = Table(
         Column("never_seen_events", COUNT, "number of test communications whose pair had no event before"),
         Column("never_seen_mar", NUMBER, "MAR of these"),
         Column("never_seen_hits_at_10", NUMBER, "HITS@10 of these"),
+        BY_ROLE,
     ),
 )
 ATTENTION_AUC = Table(
@@ -609,7 +612,30 @@ TABLE_4 = Table(
         ),
     ),
 )
-VIEWS = named((PUBLISHED_DATASETS, TABLE_2, TABLE_3_CELLS, TABLE_3, TABLE_4))
+LEADERBOARD = Table(
+    "leaderboard",
+    "One row per predictor, models and baselines alike, on the test communications; the best first.",
+    (
+        DATASET,
+        Column("predictor", TEXT, "the predictor's name in print"),
+        Column("learns", FLAG, "whether it is a trained model; the others learn nothing"),
+        BY_ROLE,
+        Column("mar", NUMBER, "MAR, the mean over seeds"),
+        Column("mar_std", NUMBER, "its standard deviation (n − 1) over seeds"),
+        Column("hits_at_10", NUMBER, "HITS@10, the mean over seeds"),
+        Column("mrr", NUMBER, "MRR, the mean over seeds"),
+        Column("never_seen_mar", NUMBER, "MAR of the communications whose pair had no event before"),
+        Column("never_seen_hits_at_10", NUMBER, "HITS@10 of these"),
+        Column("seeds", COUNT, "number of seeds"),
+        Column(
+            "beats_baselines",
+            FLAG,
+            "whether its MAR is below that of every predictor that learns nothing; one that does not know who "
+            "acted is held against its like",
+        ),
+    ),
+)
+VIEWS = named((PUBLISHED_DATASETS, TABLE_2, TABLE_3_CELLS, TABLE_3, TABLE_4, LEADERBOARD))
 
 WAREHOUSE = named(
     (

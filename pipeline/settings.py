@@ -166,8 +166,8 @@ class Settings(BaseSettings):
     )
     datasets: Names = Field((), description="The datasets a run works on, by name; all of them if empty.")
     variants: Names = Field(
-        ("dyrep", "ldg_learned_sparse"),
-        description="The models a run trains, each with both interactions.",
+        ("dyrep", "ldg_learned_sparse", "rem"),
+        description="The models a run trains, those of the paper with both interactions.",
     )
     trainings: Count = Field(
         default_factory=processors,

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from pipeline.rem_variants import HISTORY, RemVariant, rem_variants
+
 Interaction = Literal["concat", "bilinear"]
 Attention = Literal["association", "random", "learned", "gcn", "gat"]
 Prior = Literal["uniform", "sparse"]
@@ -133,10 +135,10 @@ def variant_key(name: str, interaction: str) -> str:
 def split_key(key: str) -> tuple[str, str]:
     """Name and interaction of a key."""
     name, _, interaction = key.rpartition("-")
-    if not name or interaction not in INTERACTIONS:
+    if not name or interaction not in (*INTERACTIONS, HISTORY):
         raise ValueError(
             f"{key!r} is no variant: a model's folder is named <name>-<interaction>, the interaction one of "
-            f"{', '.join(INTERACTIONS)}; rename or remove it"
+            f"{', '.join((*INTERACTIONS, HISTORY))}; rename or remove it"
         )
     return name, interaction
 
@@ -177,16 +179,23 @@ def variants_for(relations: Sequence[str]) -> list[Variant]:
     return rows
 
 
-def in_print_order(relations: Sequence[str]) -> dict[str, Variant]:
-    """One variant of each name in the order of the paper's Table 3; what it does not print comes last."""
+def models_for(relations: Sequence[str]) -> list[Variant | RemVariant]:
+    """Every model of a dataset: the paper's variants, then the relational-event models."""
+    return [*variants_for(relations), *rem_variants()]
 
-    def place(variant: Variant) -> int:
+
+def in_print_order(relations: Sequence[str]) -> dict[str, Variant | RemVariant]:
+    """One model of each name in the order of the paper's Table 3; what it does not print comes last."""
+
+    def place(variant: Variant | RemVariant) -> int:
+        if isinstance(variant, RemVariant):
+            return 3
         on_relation = variant.attention == "association" and not variant.random_associations
         if on_relation and not variant.wide:
             return 0
         return 1 if variant.prior is not None else 2
 
-    by_name = {variant.name: variant for variant in variants_for(relations)}
+    by_name = {variant.name: variant for variant in models_for(relations)}
     return dict(sorted(by_name.items(), key=lambda item: place(item[1])))
 
 
@@ -199,6 +208,14 @@ def variant_title(name: str, relations: Sequence[str]) -> str:
 def variant_named(key: str, relations: Sequence[str]) -> Variant:
     """The variant with this key, for instance `ldg_learned_sparse-bilinear`."""
     rows = {variant.key: variant for variant in variants_for(relations)}
+    if key not in rows:
+        raise ValueError(f"variant takes one of {', '.join(rows)}; got {key!r}")
+    return rows[key]
+
+
+def model_named(key: str, relations: Sequence[str]) -> Variant | RemVariant:
+    """The model with this key, for instance `ldg_learned_sparse-bilinear` or `rem-history`."""
+    rows = {variant.key: variant for variant in models_for(relations)}
     if key not in rows:
         raise ValueError(f"variant takes one of {', '.join(rows)}; got {key!r}")
     return rows[key]

@@ -5,11 +5,10 @@ import shutil
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 
-from assets.cli.home import WrongInputError
+from pipeline.sources.urls import is_url, shown
 
 if TYPE_CHECKING:
     from pipeline.settings import Settings
@@ -52,7 +51,7 @@ def settings_lines(settings: "Settings") -> list[str]:
     for name, text in settings.environment().items():
         value = values.get(name)
         source = value.source if value and value.text.strip() else "default"
-        lines.append(f"{name}={without_secrets(text)}  ({source})")
+        lines.append(f"{name}={shown(text)}  ({source})")
     return lines
 
 
@@ -96,27 +95,15 @@ def source_findings(settings: "Settings") -> list[tuple[bool, str]]:
 
 def reached(title: str, variable: str, source: str) -> tuple[bool, str]:
     """Whether a source, an address or a path, is there; in words that name its variable if it is not."""
-    shown = without_secrets(source)
-    if not source.startswith(("http://", "https://")):
+    address = shown(source)
+    if not is_url(source):
         there = Path(source).expanduser().exists()
-        return there, f"{title}: {shown} {'is there' if there else f'is not there; {variable} names it'}"
+        return there, f"{title}: {address} {'is there' if there else f'is not there; {variable} names it'}"
     import requests
 
     try:
         status = requests.head(source, timeout=SECONDS, allow_redirects=True).status_code
     except requests.RequestException as error:
         reason = type(error).__name__
-        return False, f"{title}: {shown} cannot be reached ({reason}); {variable} names it"
-    return status < 500, f"{title}: {shown} answers with status {status}"
-
-
-def without_secrets(text: str) -> str:
-    """A URL without user, password and query; any other text as it is."""
-    if "://" not in text:
-        return text
-    try:
-        parts = urlsplit(text)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        raise WrongInputError("a source is not a URL that can be read") from None
-    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+        return False, f"{title}: {address} cannot be reached ({reason}); {variable} names it"
+    return status < 500, f"{title}: {address} answers with status {status}"

@@ -10,7 +10,7 @@ from assets.cli.home import WrongInputError, home_to_read
 @click.command(short_help="Whom does a node interact with next?")
 @click.argument("dataset")
 @click.argument("node")
-@click.option("--variant", help="A trained variant; without it, the one the report shows.")
+@click.option("--variant", help="A trained variant; without it, the relational-event model if trained.")
 @click.option(
     "--at", type=click.DateTime(), help="As of this moment of the test period; without it, the end."
 )
@@ -19,7 +19,9 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     """Print the likeliest partners of the next communication of NODE, a name or number in DATASET."""
     settings = home_to_read()
     from pipeline.event_table import dataset_names, read_event_table
+    from pipeline.rem_variants import HISTORY, REM
     from pipeline.results.trained import current_variants, showcase
+    from pipeline.variants import variant_key
 
     lake = settings.lake
     if dataset not in dataset_names(lake):
@@ -32,7 +34,8 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     if variant and variant not in trained:
         raise WrongInputError(f"{variant} is not trained on {dataset}; trained: {', '.join(trained)}")
     relations = table.metadata["relations"]
-    chosen = trained[variant] if variant else showcase(list(trained.values()), relations)
+    best = trained.get(variant_key(REM, HISTORY)) or showcase(list(trained.values()), relations)
+    chosen = trained[variant] if variant else best
     is_number = node.isdecimal() and node not in table.nodes["name"]
     from model import load
 
@@ -43,5 +46,6 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     except ValueError as error:
         raise WrongInputError(str(error)) from None
     click.echo(f"{table.title}: next partners of {node}, by {chosen.label(relations)}")
-    for number, (name, probability) in enumerate(partners.select("partner", "probability").iter_rows(), 1):
-        click.echo(f"{number:>4}  {probability:>7.1%}  {name}")
+    for number, partner in enumerate(partners.iter_rows(named=True), start=1):
+        reason = f"  ({partner['why']})" if "why" in partner else ""
+        click.echo(f"{number:>4}  {partner['probability']:>7.1%}  {partner['partner']}{reason}")

@@ -15,12 +15,12 @@ def train(dataset: str, variant: str) -> None:
     """
     settings = home_to_write()
     from pipeline.sources.registry import registry
-    from pipeline.variants import variants_for
+    from pipeline.variants import models_for
 
     specs = {spec.name: spec for spec in registry(settings)}
     if dataset not in specs:
         raise WrongInputError(f"there is no dataset {dataset!r} here; there are {', '.join(specs)}")
-    variants = {one.key: one for one in variants_for(specs[dataset].relations)}
+    variants = {one.key: one for one in models_for(specs[dataset].relations)}
     if variant not in variants:
         raise WrongInputError(f"{dataset} has no variant {variant!r}; it has {', '.join(variants)}")
     if not (settings.lake.dataset(dataset) / "dataset.json").exists():

@@ -15,6 +15,7 @@ from assets.lanes.results import RESULTS
 from assets.partitions import DAYS_A_RUN
 from assets.rules import training_settings
 from model.identity import identity, resumable
+from pipeline.rem_variants import RemVariant
 from pipeline.results.trained import finished, present_fingerprint
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
@@ -28,7 +29,7 @@ class FinishedModel:
     """A model that an earlier run trained to its end, with what its `model.json` says."""
 
     dataset: str
-    variant: Variant
+    variant: Variant | RemVariant
     folder: Path
     summary: dict[str, Any]
 
@@ -65,7 +66,9 @@ def day_range(first: date, last: date) -> dict[str, str]:
     }
 
 
-def plan_training(spec: DatasetSpec, variant: Variant, settings: Settings) -> Training | FinishedModel:
+def plan_training(
+    spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
+) -> Training | FinishedModel:
     """The training of a variant on the event table as it is now, or the model if that is finished."""
     table, folder = settings.lake.dataset(spec.name), settings.lake.model(spec.name, variant.key)
     fingerprint = present_fingerprint(settings.lake, spec.name)

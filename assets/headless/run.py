@@ -27,6 +27,7 @@ from assets.metadata import shown_training
 from assets.rules import chosen_datasets, chosen_variants
 from pipeline.lake import sweep
 from pipeline.locks import LockedError
+from pipeline.rem_variants import RemVariant
 from pipeline.runs import FinishedTraining, SessionRecord
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
@@ -54,7 +55,7 @@ def main(settings: Settings) -> None:
     account.end(time.monotonic() - started)
 
 
-def train_alone(settings: Settings, spec: DatasetSpec, variant: Variant) -> None:
+def train_alone(settings: Settings, spec: DatasetSpec, variant: Variant | RemVariant) -> None:
     """Train one variant on an event table that is there, as a run of everything would."""
     account = Account(Console(highlight=False), settings)
     with headless_run(settings, account) as run:
@@ -97,7 +98,7 @@ class HeadlessRun:
     record: SessionRecord
 
     def everything(
-        self, specs: Sequence[DatasetSpec], variants: Sequence[tuple[DatasetSpec, Variant]]
+        self, specs: Sequence[DatasetSpec], variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]
     ) -> None:
         """Each dataset up to its event table, then all trainings, then the results."""
         for spec in specs:
@@ -117,7 +118,7 @@ class HeadlessRun:
         self.account.step(step, time.monotonic() - started, warnings)
         self.record.note()
 
-    def train(self, variants: Sequence[tuple[DatasetSpec, Variant]]) -> None:
+    def train(self, variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> None:
         """Every training that is not finished yet; if one fails, the run ends when the others are through."""
         plans = [plan_training(spec, variant, self.settings) for spec, variant in variants]
         models = [plan for plan in plans if isinstance(plan, FinishedModel)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
 
 LEARNED = 5  # a training that learns attention takes about as long as five others
@@ -20,7 +21,7 @@ class Training:
     """A variant to be trained on a dataset of so many events; `resumed` if it goes on from a checkpoint."""
 
     dataset: str
-    variant: Variant
+    variant: Variant | RemVariant
     events: int
     resumed: bool = False
 

@@ -24,7 +24,7 @@ from pipeline.lake import write_parquet
 from pipeline.results.baselines import baselines
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
-from pipeline.variants import variant_named
+from pipeline.variants import model_named
 
 
 def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
@@ -67,8 +67,9 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         partitions_def=variant_partitions(spec),
         backfill_policy=BackfillPolicy.multi_run(max_partitions_per_run=1),
         pool="training",
-        description=f"DyRep and LDG trained on {spec.title}, all seeds of a variant at once, with everything "
-        "measured on the way: losses, attention over time, embeddings, the ranking of every test event. "
+        description=f"DyRep, LDG and relational-event models trained on {spec.title}, all seeds of a variant "
+        "at once, with everything measured on the way: losses, attention over time, embeddings, the ranking "
+        "of every test event. "
         "A killed run goes on from its last checkpoint; a finished one is reused while its data stay.",
         automation_condition=REFRESHED,
     )
@@ -82,7 +83,7 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         training = partial(
             train,
             settings.lake.dataset(spec.name),
-            variant_named(context.partition_key, spec.relations),
+            model_named(context.partition_key, spec.relations),
             training_settings(settings),
             folder,
             log=context.log.info,

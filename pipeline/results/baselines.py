@@ -2,11 +2,13 @@
 
 Every predictor is causal: an event is ranked from what happened before it in the table's order. A *frozen*
 one stops looking at the end of training (the validation period included); an *online* one goes on observing
-test events of both kinds, as the models do. Pairs have no direction here: an event counts for both its nodes.
+test events of both kinds, as the models do. A predictor `by_role` knows who acts and who is acted on; to
+every other one a pair has no direction: an event counts for both its nodes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 import polars as pl
@@ -19,6 +21,7 @@ from pipeline.schemas import BASELINES
 
 # Scores ranked at once: bounds the memory of a batch whatever the number of nodes.
 BATCH_CELLS = 4_000_000
+DECAY = timedelta(days=4)  # popularity fades by e in this time
 
 Updates = Sequence[tuple[int, int, int]]  # (idx of the first event that knows of it, u, v), in order
 Apply = Callable[[int, int, int], None]  # the same three
@@ -30,6 +33,9 @@ class Predictor:
 
     `scores` is (N, N), or (1, N) when every node sees the same scores; `apply` enters one of the `updates`
     into it in place, just before the first event that may know of it is ranked.
+
+    A predictor by role also has `actor_scores`, of every node as the next to act on every node. `popularity`
+    (2, N) orders those whose score is zero, behind all others: as targets, and as actors.
     """
 
     name: str
@@ -37,6 +43,13 @@ class Predictor:
     relation: str | None = None
     updates: Updates = ()
     apply: Apply | None = None
+    actor_scores: np.ndarray | None = None
+    popularity: np.ndarray | None = None
+
+    @property
+    def by_role(self) -> bool:
+        """Whether the predictor knows who acted."""
+        return self.actor_scores is not None
 
 
 def predictors(table: EventTable) -> Iterator[Predictor]:
@@ -62,6 +75,75 @@ def predictors(table: EventTable) -> Iterator[Predictor]:
     yield online("online_recency", last, happening, lambda scores, known, u, v: put(scores, u, v, known))
     activity = counts.sum(axis=0, keepdims=True, dtype=np.int32)  # (1, N)
     yield online("popularity", activity, happening, lambda scores, _, u, v: np.add.at(scores[0], [u, v], 1))
+    for by_role in (False, True):
+        yield decayed_popularity(table.events, n, happening, by_role=by_role)
+        yield recency_then_popularity(table.events, n, happening, by_role=by_role)
+
+
+def decayed_popularity(events: pl.DataFrame, n: int, happening: Updates, *, by_role: bool) -> Predictor:
+    """Nodes by their events, an event's weight fading by e every `DECAY`.
+
+    By role, a target is ordered by the events it received, an actor by those it began.
+    """
+    popularity, observe = fading_popularity(events, n, by_role=by_role)
+    nobody = np.zeros((1, n), np.int32)
+    return Predictor(
+        "decayed_popularity_by_role" if by_role else "decayed_popularity",
+        nobody,
+        updates=happening,
+        apply=observe,
+        actor_scores=nobody if by_role else None,
+        popularity=popularity,
+    )
+
+
+def recency_then_popularity(events: pl.DataFrame, n: int, happening: Updates, *, by_role: bool) -> Predictor:
+    """Partners by their last event, then everyone else by decayed popularity.
+
+    By role, those the node acted on come first (or, for actors, those who acted on it), by the last time;
+    then those met only the other way round.
+    """
+    popularity, observe = fading_popularity(events, n, by_role=by_role)
+    scores = np.zeros((n, n), np.int64)
+    actors = np.zeros((n, n), np.int64) if by_role else None
+    same_way = events.height + 1  # lifts an event in the asked direction above every one in the other
+
+    def remember(known: int, u: int, v: int) -> None:
+        if actors is None:
+            put(scores, u, v, known)
+        else:
+            for asked in (scores, actors):
+                asked[u, v], asked[v, u] = max(asked[u, v], known), max(asked[v, u], known)
+            scores[u, v] = actors[v, u] = same_way + known
+
+    def apply(known: int, u: int, v: int) -> None:
+        observe(known, u, v)
+        remember(known, u, v)
+
+    for idx, u, v in events.filter(pl.col("split") != "test").select("idx", "u", "v").iter_rows():
+        remember(idx + 1, u, v)
+    name = "recency_by_role_then_popularity" if by_role else "recency_then_popularity"
+    return Predictor(name, scores, None, happening, apply, actors, popularity)
+
+
+def fading_popularity(events: pl.DataFrame, n: int, *, by_role: bool) -> tuple[np.ndarray, Apply]:
+    """log Σ exp(tᵢ / `DECAY`) over each node's events, (2, N) as target and as actor, and how to go on.
+
+    Events of training are in it. The order of Σ exp(−(t − tᵢ) / `DECAY`) is the same at every t, and a
+    logarithm does not overflow however long the stream.
+    """
+    at = (events["created_at"] - events["created_at"][0]).dt.total_microseconds().to_numpy()
+    exponents = at / (DECAY / timedelta(microseconds=1))
+    popularity = np.full((2, n), -np.inf)
+
+    def observe(known: int, u: int, v: int) -> None:
+        exponent = exponents[known - 1]
+        for role, node in ((0, v), (1, u)) if by_role else ((0, u), (0, v), (1, u), (1, v)):
+            popularity[role, node] = np.logaddexp(popularity[role, node], exponent)
+
+    for idx, u, v in events.filter(pl.col("split") != "test").select("idx", "u", "v").iter_rows():
+        observe(idx + 1, u, v)
+    return popularity, observe
 
 
 def online(
@@ -119,18 +201,26 @@ def put(scores: np.ndarray, u: np.ndarray | int, v: np.ndarray | int, value: int
 def ranks(predictor: Predictor, events: pl.DataFrame, n: int) -> pl.DataFrame:
     """`idx`, `rank_v` and `rank_u` of `events` in order; updates enter as they become known."""
     scores = np.broadcast_to(predictor.scores, (n, n))
+    actor_scores = predictor.scores if predictor.actor_scores is None else predictor.actor_scores
+    actor_scores = np.broadcast_to(actor_scores, (n, n))
+    popularity = predictor.popularity
     batch = max(1, BATCH_CELLS // n)
     updates, entered = predictor.updates, 0
     parts = []
     for rows in events.select("idx", "u", "v").iter_slices(batch):
         idx, u, v = (rows[column].to_numpy() for column in ("idx", "u", "v"))  # (B,)
-        of_u, of_v = np.empty((2, len(idx), n), scores.dtype)  # (B, N)
+        of_u, of_v = np.empty((2, len(idx), n), scores.dtype if popularity is None else np.float64)  # (B, N)
         for row, (event, source, target) in enumerate(zip(idx.tolist(), u.tolist(), v.tolist(), strict=True)):
             while entered < len(updates) and updates[entered][0] <= event:
                 assert predictor.apply is not None
                 predictor.apply(*updates[entered])
                 entered += 1
-            of_u[row], of_v[row] = scores[source], scores[target]
+            of_u[row], of_v[row] = scores[source], actor_scores[target]
+            if popularity is not None:
+                for role, of_role in enumerate((of_u[row], of_v[row])):
+                    behind = of_role == 0
+                    # Scores are positive: the most popular stranger is put below all of them.
+                    of_role[behind] = (popularity[role] - popularity[role].max())[behind]
         parts.append(
             rows.select("idx").with_columns(
                 rank_v=pl.Series(mid_ranks(of_u, v, u)), rank_u=pl.Series(mid_ranks(of_v, u, v))
@@ -154,6 +244,7 @@ def baselines(table: EventTable) -> pl.DataFrame:
                 dataset=pl.lit(table.name),
                 baseline=pl.lit(predictor.name),
                 relation=pl.lit(predictor.relation, pl.String),
+                by_role=pl.lit(predictor.by_role),
                 fingerprint=pl.lit(table.metadata["fingerprint"]),
             )
         )

@@ -160,7 +160,8 @@ def link_prediction(lake: Lake) -> dict[str, pl.DataFrame]:
             for table, rows in zip(
                 tables, (by_split(ranked), by_slot(ranked, events), by_group(ranked)), strict=True
             ):
-                parts[table.name].append(trained.named(rows, table))
+                by_role = pl.lit(trained.facts.get("by_role", False))
+                parts[table.name].append(trained.named(rows.with_columns(by_role=by_role), table))
     return {table.name: stacked(parts[table.name], table) for table in tables}
 
 

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from pipeline.lake import Lake, read_parquet
+from pipeline.rem_variants import RemVariant
 from pipeline.schemas import FINGERPRINT, MODEL, Table
 from pipeline.variants import (
     BILINEAR,
@@ -46,7 +47,7 @@ class TrainedVariant:
         """The hash of the event table it learned from."""
         return self.facts["fingerprint"]
 
-    def described(self, relations: Sequence[str]) -> Variant | None:
+    def described(self, relations: Sequence[str]) -> Variant | RemVariant | None:
         """The variant as data, for a dataset of these relations; None if no variant has its name."""
         return in_print_order(relations).get(self.variant)
 

@@ -18,6 +18,7 @@ from pipeline.variants import (
     LDG_FREQUENCY,
     PAPER_INTERACTIONS,
     PRIORS,
+    Variant,
     in_print_order,
     ldg,
 )
@@ -204,7 +205,7 @@ def dyreps(data: Measured) -> list[str]:
     on_a_graph = {
         name
         for name, variant in in_print_order(data.relations).items()
-        if variant.attention == "association" and not variant.wide
+        if isinstance(variant, Variant) and variant.attention == "association" and not variant.wide
     }
     return [row["variant"] for row in data.table_3 if row["variant"] in on_a_graph]
 

@@ -12,7 +12,7 @@ import msgspec
 
 from pipeline.event_table import Split, is_time_zone
 from pipeline.sources.own.times import EARLIEST, LATEST, YEARS
-from pipeline.variants import variants_for
+from pipeline.variants import models_for
 
 FORMATS = (".csv", ".csv.gz", ".parquet")
 # The relation of a dataset whose ties are given as graphs only, or not at all.
@@ -65,7 +65,7 @@ class Kinds(Table, frozen=True):
     def __post_init__(self) -> None:
         if both := set(self.association) & set(self.communication or ()):
             raise ValueError(f"communication repeats {sorted(both)} of association; a type is one kind")
-        keys = Counter(variant.key for variant in variants_for(self.relations))
+        keys = Counter(variant.key for variant in models_for(self.relations))
         if repeated := [key for key, times in keys.items() if times > 1]:
             raise ValueError(
                 f"association gives more than one model the name {shortened(repeated[0])}; "

@@ -7,6 +7,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from pipeline.lake import Lake, replacing, write_text
+from pipeline.rem_variants import REM
 from pipeline.settings import Settings, environment_lines
 from pipeline.sources.social_evolution.events import RELATIONS
 from pipeline.variants import (
@@ -44,7 +45,7 @@ CONCAT_ONLY = (DYREP_WIDE,)
 # What the paper states of training; data rules are the defaults, and all of them are written down.
 PAPER_ENVIRONMENT = {
     "LDG_DATASETS": ",".join(VARIANTS),
-    "LDG_VARIANTS": ",".join(VARIANTS[SOCIAL_EVOLUTION]),
+    "LDG_VARIANTS": ",".join((*VARIANTS[SOCIAL_EVOLUTION], REM)),
     "LDG_SEEDS": "10",
     "LDG_EPOCHS": "5",
     "LDG_BATCH": "200",

@@ -3,7 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime
+from math import exp
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +19,7 @@ from pipeline.sources.social_evolution.events import SocialEvolutionRules, socia
 from pipeline.sources.social_evolution.files import fetch_social_evolution
 from tests.ranked_lake import store_table
 
-Score = Callable[[int, int], float]
+Score = Callable[[int, int], Any]  # a number, or a tuple of them
 
 
 @pytest.fixture
@@ -67,6 +69,40 @@ def plain_scores(table: EventTable, event: dict, name: str, relation: str | None
     }[name]
 
 
+def plain_role_scores(table: EventTable, event: dict, name: str) -> tuple[Score, Score]:
+    """Scores of predictors with decayed popularity: of v as the target of u, and of v as an actor on u."""
+    earlier = [row for row in table.events.rows(named=True) if row["idx"] < event["idx"]]
+    acted = {(row["u"], row["v"]): row["idx"] for row in earlier}
+    received: dict[int, float] = defaultdict(float)
+    began: dict[int, float] = defaultdict(float)
+    for row in earlier:
+        weight = exp(-(event["created_at"] - row["created_at"]).total_seconds() / (4 * 86_400))
+        received[row["v"]] += weight
+        began[row["u"]] += weight
+
+    def way(u: int, v: int) -> int:
+        return acted.get((u, v), -1)
+
+    def either(u: int, v: int) -> int:
+        return max(way(u, v), way(v, u))
+
+    def popular(v: int) -> float:
+        return received[v] + began[v]
+
+    return {
+        "decayed_popularity": (lambda u, v: popular(v), lambda u, v: popular(v)),
+        "recency_then_popularity": (
+            lambda u, v: (either(u, v), popular(v)),
+            lambda u, v: (either(u, v), popular(v)),
+        ),
+        "decayed_popularity_by_role": (lambda u, v: received[v], lambda u, v: began[v]),
+        "recency_by_role_then_popularity": (
+            lambda u, v: (way(u, v), either(u, v), received[v]),
+            lambda u, v: (way(v, u), either(u, v), began[v]),
+        ),
+    }[name]
+
+
 @pytest.mark.parametrize("cells", [1, 100, 1_000_000])
 def test_every_predictor_ranks_as_computed_plainly_event_by_event(
     table: EventTable, cells: int, monkeypatch: pytest.MonkeyPatch
@@ -78,11 +114,22 @@ def test_every_predictor_ranks_as_computed_plainly_event_by_event(
         found.append((predictor.name, predictor.relation))
         ranked = ranks(predictor, events, nodes)
         for event, (idx, rank_v, rank_u) in zip(events.rows(named=True), ranked.iter_rows(), strict=True):
-            score = plain_scores(table, event, predictor.name, predictor.relation)
+            if predictor.popularity is None:
+                of_targets = of_actors = plain_scores(table, event, predictor.name, predictor.relation)
+            else:
+                of_targets, of_actors = plain_role_scores(table, event, predictor.name)
             assert idx == event["idx"]
-            assert rank_v == plain_rank(score, event["u"], event["v"], nodes), (predictor.name, idx)
-            assert rank_u == plain_rank(score, event["v"], event["u"], nodes), (predictor.name, idx)
-    assert len(found) == len(set(found)) == 6 + 2 * 2
+            assert rank_v == plain_rank(of_targets, event["u"], event["v"], nodes), (predictor.name, idx)
+            assert rank_u == plain_rank(of_actors, event["v"], event["u"], nodes), (predictor.name, idx)
+    assert len(found) == len(set(found)) == 6 + 4 + 2 * 2
+
+
+def test_every_row_says_whether_the_predictor_knows_who_acted(table: EventTable) -> None:
+    rows = baselines(table)
+    assert set(rows.filter("by_role")["baseline"]) == {
+        "decayed_popularity_by_role",
+        "recency_by_role_then_popularity",
+    }
 
 
 def test_random_ranks_in_the_middle(table: EventTable) -> None:
@@ -186,6 +233,12 @@ def test_baselines_on_the_papers_github_network_are_the_known_ones(real_data: Pa
     assert figures["frequency"] == ("53.38", "0.525", "0.349")
     assert figures["online_frequency"] == ("28.78", "0.653", "0.434")
     assert figures["online_recency"] == ("27.41", "0.680", "0.521")
+    assert figures["recency_then_popularity"] == ("19.99", "0.683", "0.523")
+    assert figures["recency_by_role_then_popularity"] == ("18.55", "0.704", "0.539")
+    assert figures["decayed_popularity_by_role"] == ("26.36", "0.581", "0.342")
+    never_seen = {row["baseline"]: row["never_seen_mar"] for row in found.rows(named=True)}
+    assert f"{never_seen['recency_by_role_then_popularity']:.1f}" == "89.8"
+    assert f"{never_seen['decayed_popularity_by_role']:.1f}" == "67.8"
 
 
 def test_baselines_on_social_evolution_are_the_known_ones(real_data: Path, tmp_path: Path) -> None:
@@ -200,3 +253,5 @@ def test_baselines_on_social_evolution_are_the_known_ones(real_data: Path, tmp_p
     assert figures["frequency"] == ("0.35", "0.994", "0.940")
     assert figures["online_frequency"] == ("0.23", "0.997", "0.942")
     assert figures["online_recency"] == ("0.11", "0.999", "0.977")
+    mar = {row["baseline"]: f"{row['mar']:.3f}" for row in found.rows(named=True)}
+    assert (mar["recency_then_popularity"], mar["recency_by_role_then_popularity"]) == ("0.098", "0.084")

@@ -149,7 +149,7 @@ def test_rows_are_those_of_the_files(lake: Lake) -> None:
     for table in ("link_prediction", "link_prediction_by_slot", "attention_auc", "training_curves"):
         kept = pl.read_parquet(lake.results / f"{table}.parquet").drop("fingerprint")
         assert query(lake, f"from {table}") == kept.rows()
-    assert query(lake, "select count(*) from baselines") == [(10,)]
+    assert query(lake, "select count(*) from baselines") == [(14,)]
     assert query(lake, "select count(*), sum(events), sum(kept) from gharchive_files") == [(4, 6, 2)]
     assert query(lake, "select actor, created_at from github_events order by created_at")[1] == (
         "ann",

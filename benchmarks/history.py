@@ -1,0 +1,64 @@
+"""Statistics per second, and ranking with all of them: `python -m benchmarks.history <event table folder>`.
+
+Processor time of one core, so that a busy machine changes little. The first run compiles for a minute.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from model.history.events import load_events
+from model.history.reading import Pass
+from model.rem.candidates import draw_candidates
+from model.rem.learning import new_fit
+from model.rem.network import layout_of
+from model.rem.ranking import rank_events
+from model.rem.settings import RemSettings
+from model.rem.standard import Standard
+from pipeline.rem_variants import RemVariant
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Processor time of `work`."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def main(folder: Path) -> None:
+    """Print events per second from the middle of the stream on."""
+    torch.set_num_threads(1)
+    events = load_events(folder)
+    stream, settings, variant = events.stream, RemSettings(), RemVariant()
+    random = np.random.default_rng(0)
+    warm = Pass(events)
+    print(f"compiled in {seconds(lambda: warm.read(2, np.arange(2), np.zeros((2, 2, 3), np.int64))):.1f} s")
+    half = len(stream) // 2
+    reading = Pass(events)
+    taken = seconds(lambda: reading.skip(half))
+    print(f"observe only: {half / taken:,.0f} events/s")
+    asked = np.arange(half, half + 2000)
+    candidates = draw_candidates(stream, asked, settings.candidates, random)
+    taken = seconds(lambda: reading.read(half + 2000, asked, candidates))
+    print(f"truth and {settings.candidates} candidates each way: {2000 / taken:,.0f} events/s")
+    asked = np.arange(half + 2000, half + 2500)
+    everyone = np.broadcast_to(np.arange(stream.nodes), (len(asked), 2, stream.nodes))
+    taken = seconds(lambda: reading.read(half + 2500, asked, everyone))
+    print(
+        f"all {stream.nodes} candidates both ways: {500 / taken:,.0f} events/s ({reading.width} statistics)"
+    )
+    layout = layout_of(variant, settings, reading.names)
+    weights = new_fit(layout, settings).weights
+    standard = Standard(np.zeros(reading.width, np.float32), np.ones(reading.width, np.float32))
+    end = half + 2700
+    taken = seconds(lambda: rank_events(reading, end, weights, layout, standard, lambda _: None))
+    rate = 200 * len(settings.seeds) / taken
+    print(f"ranking, statistics included: {rate:,.0f} seed-events/s ({len(settings.seeds)} seeds)")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

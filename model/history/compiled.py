@@ -1,0 +1,35 @@
+"""Compilation of the statistics: numba, cached on disk, and never an outdated cache."""
+
+import hashlib
+from pathlib import Path
+
+from numba import njit
+
+HERE = Path(__file__).parent
+SOURCES = ("compiled", "state", "pairs", "update", "paths", "statistics", "passes")
+
+
+def discard_outdated_cache() -> None:
+    """Remove compiled functions of earlier sources.
+
+    numba looks only at the file that a cached function is in, not at those whose functions it calls: after an
+    edit of one of these it would go on with the old code.
+    """
+    digest = hashlib.sha256()
+    for source in (HERE / f"{name}.py" for name in SOURCES):
+        digest.update(source.read_bytes())
+    cache = HERE / "__pycache__"
+    stamp = cache / "sources.sha256"
+    try:
+        if stamp.exists() and stamp.read_text(encoding="ascii") == digest.hexdigest():
+            return
+        cache.mkdir(exist_ok=True)
+        for outdated in [*cache.glob("*.nbi"), *cache.glob("*.nbc")]:
+            outdated.unlink(missing_ok=True)
+        stamp.write_text(digest.hexdigest(), encoding="ascii")
+    except OSError:  # a read-only installation does not change
+        return
+
+
+discard_outdated_cache()
+compiled = njit(cache=True, error_model="numpy")

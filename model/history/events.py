@@ -1,0 +1,47 @@
+"""An event table as the statistics read it: with event types and directed associations."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from model.stream import Stream, load_stream
+from pipeline.event_table import read_event_table
+
+MOST_TYPES = 8
+
+
+@dataclass(frozen=True)
+class Events:
+    """A stream, the type of each event, and who was associated with whom before the first."""
+
+    stream: Stream
+    types: tuple[str, ...]
+    type: np.ndarray  # (T) int64, position in `types`
+    ties: np.ndarray  # (M, 2) int64, directed
+    day_offset: float
+    week_offset: float
+
+
+def load_events(folder: Path) -> Events:
+    """The events of the table in `folder`. Types rare in training share the last place."""
+    stream, table = load_stream(folder), read_event_table(folder)
+    training = table.events.filter(pl.col("split") == "train")["type"].value_counts()
+    names = training.sort(["count", "type"], descending=[True, False])["type"].to_list()
+    types = tuple(names) if len(names) < MOST_TYPES else (*names[: MOST_TYPES - 1], "others")
+    place = {name: min(number, len(types) - 1) for number, name in enumerate(names)}
+    own = table.metadata["own_relations"]
+    ties = table.associations.filter(
+        pl.col("relation").is_in(own), pl.col("snapshot") == "initial", pl.col("u") != pl.col("v")
+    ).unique(["u", "v"], maintain_order=True)
+    midnight = stream.start.replace(hour=0, minute=0, second=0, microsecond=0)
+    day_offset = (stream.start - midnight).total_seconds()
+    return Events(
+        stream,
+        types,
+        np.array([place.get(name, len(types) - 1) for name in table.events["type"]], np.int64),
+        ties.select("u", "v").to_numpy().astype(np.int64),
+        day_offset,
+        day_offset + stream.start.weekday() * 86_400.0,
+    )

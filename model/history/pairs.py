@@ -1,0 +1,97 @@
+"""Finding the slot of a pair, and the lists of a node's slots: O(1) each."""
+
+import numpy as np
+
+from model.history.compiled import compiled
+from model.history.state import NONE, History
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@compiled
+def place(table: np.ndarray, keys: np.ndarray, key: int) -> int:
+    """Where `key` is in a hash table of slots, or where it would be put."""
+    mask = np.uint64(len(table) - 1)
+    at = (np.uint64(key) * MIX >> np.uint64(32)) & mask
+    while table[at] != NONE and keys[table[at]] != key:
+        at = (at + np.uint64(1)) & mask
+    return int(at)
+
+
+@compiled
+def pair_place(history: History, a: int, b: int) -> int:
+    """Where the slot of a→b is in the hash table, or would be put."""
+    table, source, target = history.pair_table, history.source, history.target
+    mask = np.uint64(len(table) - 1)
+    at = (np.uint64(a * len(history.head) + b) * MIX >> np.uint64(32)) & mask
+    while table[at] != NONE and (source[table[at]] != a or target[table[at]] != b):
+        at = (at + np.uint64(1)) & mask
+    return int(at)
+
+
+@compiled
+def slot_of(history: History, a: int, b: int) -> int:
+    """The slot of a→b, `NONE` if the pair was never seen."""
+    return history.pair_table[pair_place(history, a, b)]
+
+
+@compiled
+def seen_slot(history: History, a: int, b: int) -> int:
+    """The slot of a→b, made with that of b→a if the pair is new."""
+    at = pair_place(history, a, b)
+    if history.pair_table[at] == NONE:
+        slot = history.sizes[0]
+        history.sizes[0] += 2
+        history.source[slot], history.target[slot] = a, b
+        history.source[slot + 1], history.target[slot + 1] = b, a
+        history.pair_table[at] = slot
+        history.pair_table[pair_place(history, b, a)] = slot + 1
+    return history.pair_table[at]
+
+
+@compiled
+def step_of(history: History, x: int, y: int) -> int:
+    """The slot of the sequence x, y; `NONE` if it never happened."""
+    return history.step_table[place(history.step_table, history.step_key, x * len(history.head) + y)]
+
+
+@compiled
+def seen_step(history: History, x: int, y: int) -> int:
+    """The slot of the sequence x, y, made if it is new."""
+    key = x * len(history.head) + y
+    at = place(history.step_table, history.step_key, key)
+    if history.step_table[at] == NONE:
+        slot = history.sizes[1]
+        history.sizes[1] += 1
+        history.step_key[slot] = key
+        history.step_table[at] = slot
+    return history.step_table[at]
+
+
+@compiled
+def fill_tables(history: History) -> None:
+    """Put every slot in use into the empty hash tables."""
+    for slot in range(history.sizes[0]):
+        history.pair_table[pair_place(history, history.source[slot], history.target[slot])] = slot
+    for slot in range(history.sizes[1]):
+        history.step_table[place(history.step_table, history.step_key, history.step_key[slot])] = slot
+
+
+@compiled
+def to_front(history: History, slot: int, lane: int) -> None:
+    """Make `slot` the first of its source's list `lane`; a slot that is not in it yet enters."""
+    node = history.source[slot]
+    first = history.head[node, lane]
+    if first == slot:
+        return
+    earlier, later = history.before[slot, lane], history.after[slot, lane]
+    if earlier == NONE:
+        history.degree[node, lane] += 1
+    else:
+        history.after[earlier, lane] = later
+        if later != NONE:
+            history.before[later, lane] = earlier
+    history.before[slot, lane], history.after[slot, lane] = NONE, first
+    if first != NONE:
+        history.before[first, lane] = slot
+    history.head[node, lane] = slot

@@ -1,0 +1,138 @@
+"""All that is remembered of an event stream: arrays only, as many entries as nodes and pairs seen.
+
+A pair is two slots, `s` for a→b and `s ^ 1` for b→a. A fading sum Σ exp(−(t − tᵢ)/τ) is kept as
+Σ exp((tᵢ − reference)/τ): an event adds one term, whatever else is remembered stays as it is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+HOUR, DAY = 3600.0, 86_400.0
+TAUS = np.array([HOUR / 4, HOUR, 6 * HOUR, DAY, 4 * DAY, 30 * DAY])
+TAU_NAMES = ("15min", "1h", "6h", "1d", "4d", "30d")
+SESSION, MONTH = 2, 5  # of `TAUS`: six hours, and the slowest
+SMOOTHING = np.array([0.5, 0.15, 0.03])
+POWERS = (1 - SMOOTHING) ** np.arange(2048)[:, None]  # a share as old as 2,047 events is gone
+
+OUT, IN, ALL, TIES_OUT, TIES_IN = range(5)  # lists of a node's slots, the latest first
+RECENT = 3  # partners of a node that the sequence statistics look back on
+NONE = -1
+NEVER = -np.inf
+
+
+class History(NamedTuple):
+    """N nodes, P slots of pairs, Q slots of sequences, K event types, T = `len(TAUS)` speeds of fading.
+
+    Numba takes a named tuple of arrays as it is; the arrays are changed in place.
+    """
+
+    # the stream
+    reference: np.ndarray  # (T) seconds: where the fading sums stand
+    clock: np.ndarray  # (3) seconds: last event, start of the day and of the week before second 0
+    sizes: np.ndarray  # (3) slots of pairs and of sequences in use, events
+    all_fade: np.ndarray  # (T)
+    # pairs; a→b unless said otherwise
+    pair_table: np.ndarray  # (≥ 2P) hash table of slots
+    source: np.ndarray  # (P)
+    target: np.ndarray  # (P)
+    fade: np.ndarray  # (P, T)
+    count: np.ndarray  # (P)
+    last: np.ndarray  # (P) seconds
+    type_count: np.ndarray  # (P, K)
+    last_type: np.ndarray  # (P)
+    tie: np.ndarray  # (P) seconds of the association; +∞ none, −∞ before the first event
+    share: np.ndarray  # (P, 3, 3) smoothed share of b in a's out-, in- and all events, by `SMOOTHING`
+    share_at: np.ndarray  # (P, 3) a's number of such events then
+    after: np.ndarray  # (P, 5) next slot in each list of a
+    before: np.ndarray  # (P, 5)
+    # nodes; [0] as actor, [1] as target
+    head: np.ndarray  # (N, 5) first slot of each list
+    degree: np.ndarray  # (N, 5)
+    node_count: np.ndarray  # (N, 3) out-, in-, all events
+    node_fade: np.ndarray  # (2, N, T)
+    new_fade: np.ndarray  # (2, N, T) events with a first-time partner
+    node_last: np.ndarray  # (2, N) seconds
+    gap: np.ndarray  # (2, N) smoothed log of the minutes between events
+    node_type: np.ndarray  # (2, N, 2, K) fading by the session, and by the month
+    node_last_type: np.ndarray  # (2, N)
+    hours: np.ndarray  # (2, N, 24) fading by the month
+    weekdays: np.ndarray  # (2, N, 7) fading by the month
+    all_hours: np.ndarray  # (24) fading by the month
+    recent: np.ndarray  # (2, N, RECENT) targets of an actor, actors on a target
+    latest: np.ndarray  # (2) actor and target of the last event
+    # sequences: x, then y, as targets of one actor [0] or as actors on one target [1]
+    step_table: np.ndarray  # (≥ 2Q) hash table of slots
+    step_key: np.ndarray  # (Q)
+    step_fade: np.ndarray  # (Q, 2, 3) fading by the month; one and two steps back, and in anyone's last event
+    step_total: np.ndarray  # (2, N, 3) the same, summed over y
+
+
+FILL = {"last": NEVER, "tie": np.inf, "node_last": NEVER, "pair_table": NONE, "step_table": NONE}
+FILL |= dict.fromkeys(("last_type", "after", "before", "head", "node_last_type", "recent", "latest"), NONE)
+WHOLE = ("pair_table", "source", "target", "last_type", "share_at", "after", "before", "head", "degree")
+WHOLE += ("node_last_type", "recent", "latest", "step_table", "step_key", "sizes")
+PAIRS = ("source", "target", "fade", "count", "last", "type_count", "last_type", "tie", "share", "share_at")
+PAIRS += ("after", "before")
+STEPS = ("step_key", "step_fade")
+
+
+def shapes(nodes: int, types: int, pairs: int, steps: int) -> dict[str, tuple[int, ...]]:
+    """The shape of every array, for so many slots."""
+    taus = len(TAUS)
+    return {
+        "reference": (taus,),
+        "clock": (3,),
+        "sizes": (3,),
+        "all_fade": (taus,),
+        "pair_table": (table_size(pairs),),
+        "source": (pairs,),
+        "target": (pairs,),
+        "fade": (pairs, taus),
+        "count": (pairs,),
+        "last": (pairs,),
+        "type_count": (pairs, types),
+        "last_type": (pairs,),
+        "tie": (pairs,),
+        "share": (pairs, 3, len(SMOOTHING)),
+        "share_at": (pairs, 3),
+        "after": (pairs, 5),
+        "before": (pairs, 5),
+        "head": (nodes, 5),
+        "degree": (nodes, 5),
+        "node_count": (nodes, 3),
+        "node_fade": (2, nodes, taus),
+        "new_fade": (2, nodes, taus),
+        "node_last": (2, nodes),
+        "gap": (2, nodes),
+        "node_type": (2, nodes, 2, types),
+        "node_last_type": (2, nodes),
+        "hours": (2, nodes, 24),
+        "weekdays": (2, nodes, 7),
+        "all_hours": (24,),
+        "recent": (2, nodes, RECENT),
+        "latest": (2,),
+        "step_table": (table_size(steps),),
+        "step_key": (steps,),
+        "step_fade": (steps, 2, 3),
+        "step_total": (2, nodes, 3),
+    }
+
+
+def table_size(slots: int) -> int:
+    """A power of two that leaves a hash table at least half empty."""
+    return 1 << max(4, (2 * slots - 1).bit_length())
+
+
+def new_array(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """An array of the state in which nothing has happened."""
+    return np.full(shape, FILL.get(name, 0), np.int64 if name in WHOLE else np.float64)
+
+
+def new_history(nodes: int, types: int, day_offset: float = 0.0, week_offset: float = 0.0) -> History:
+    """Nothing has happened yet. The offsets are the seconds from the start of the day, and of the week
+    (Monday), to second 0 of the stream.
+    """
+    arrays = {name: new_array(name, shape) for name, shape in shapes(nodes, types, 256, 256).items()}
+    arrays["clock"][:] = NEVER, day_offset, week_offset
+    return History(**arrays)

@@ -1,0 +1,151 @@
+"""An event enters the history: O(1), whatever the numbers of nodes and of pairs."""
+
+import numpy as np
+
+from model.history.compiled import compiled
+from model.history.pairs import seen_slot, seen_step, to_front
+from model.history.state import (
+    ALL,
+    DAY,
+    IN,
+    MONTH,
+    NONE,
+    OUT,
+    POWERS,
+    RECENT,
+    SESSION,
+    SMOOTHING,
+    TAUS,
+    TIES_IN,
+    TIES_OUT,
+    History,
+)
+
+FAR = 300.0  # e-folds from its reference at which a fading sum is moved: exp(300) is far from overflowing
+GAP_SMOOTHING = 0.1
+
+
+@compiled
+def hour_of(history: History, now: float) -> int:
+    """The hour of the day."""
+    return int((now + history.clock[1]) % DAY // 3600.0)
+
+
+@compiled
+def weekday_of(history: History, now: float) -> int:
+    """The day of the week, 0 is Monday."""
+    return int((now + history.clock[2]) % (7 * DAY) // DAY)
+
+
+@compiled
+def move_reference(history: History, now: float) -> None:
+    """Bring fading sums whose reference is far behind to `now`: rarely, and O(slots) then."""
+    for tau in range(len(TAUS)):
+        ahead = (now - history.reference[tau]) / TAUS[tau]
+        if ahead <= FAR:
+            continue
+        factor = np.exp(-ahead)
+        history.reference[tau] = now
+        history.all_fade[tau] *= factor
+        history.fade[: history.sizes[0], tau] *= factor
+        history.node_fade[:, :, tau] *= factor
+        history.new_fade[:, :, tau] *= factor
+        if tau == SESSION:
+            history.node_type[:, :, 0] *= factor
+        if tau == MONTH:
+            history.node_type[:, :, 1] *= factor
+            history.hours[:] *= factor
+            history.weekdays[:] *= factor
+            history.all_hours[:] *= factor
+            history.step_fade[: history.sizes[1]] *= factor
+            history.step_total[:] *= factor
+
+
+@compiled
+def smooth_share(history: History, slot: int, lane: int) -> None:
+    """x ← x·(1 − α)^(events of the node since) ·(1 − α) + α: the share of this partner in its events."""
+    count = int(history.node_count[history.source[slot], lane])
+    age = min(count - history.share_at[slot, lane], len(POWERS) - 1)
+    for speed in range(len(SMOOTHING)):
+        alpha = SMOOTHING[speed]
+        old = history.share[slot, lane, speed] * POWERS[age, speed]
+        history.share[slot, lane, speed] = old * (1 - alpha) + alpha
+    history.share_at[slot, lane] = count + 1
+
+
+@compiled
+def remember_step(history: History, role: int, back: int, earlier: int, later: int, weight: float) -> None:
+    """`later` came after `earlier`."""
+    if earlier != NONE:
+        history.step_fade[seen_step(history, earlier, later), role, back] += weight
+        history.step_total[role, earlier, back] += weight
+
+
+@compiled
+def observe_node(history: History, role: int, node: int, partner: int, event_type: int, now: float) -> None:
+    """Node-level memory of an event in which `node` acted (`role` 0) or was acted on (1)."""
+    month = np.exp((now - history.reference[MONTH]) / TAUS[MONTH])
+    for tau in range(len(TAUS)):
+        history.node_fade[role, node, tau] += np.exp((now - history.reference[tau]) / TAUS[tau])
+    if history.node_last[role, node] > -np.inf:
+        gap = np.log1p((now - history.node_last[role, node]) / 60.0)
+        smoothed = history.gap[role, node]
+        history.gap[role, node] = smoothed + GAP_SMOOTHING * (gap - smoothed) if smoothed > 0 else gap
+    history.node_last[role, node] = now
+    session = np.exp((now - history.reference[SESSION]) / TAUS[SESSION])
+    history.node_type[role, node, 0, event_type] += session
+    history.node_type[role, node, 1, event_type] += month
+    history.node_last_type[role, node] = event_type
+    history.hours[role, node, hour_of(history, now)] += month
+    history.weekdays[role, node, weekday_of(history, now)] += month
+    for back in range(2):
+        remember_step(history, role, back, history.recent[role, node, back], partner, month)
+    # Anyone's last event: its target before this one's, its actor before this one's.
+    remember_step(history, role, 2, history.latest[1 - role], partner, month)
+    for back in range(RECENT - 1, 0, -1):
+        history.recent[role, node, back] = history.recent[role, node, back - 1]
+    history.recent[role, node, 0] = partner
+
+
+@compiled
+def tie(history: History, u: int, v: int, now: float) -> None:
+    """u is associated with v from now on."""
+    slot = seen_slot(history, u, v)
+    history.tie[slot] = now
+    to_front(history, slot, TIES_OUT)
+    to_front(history, slot ^ 1, TIES_IN)
+
+
+@compiled
+def observe(history: History, u: int, v: int, event_type: int, is_tie: bool, now: float) -> None:
+    """u acted on v."""
+    move_reference(history, now)
+    slot = seen_slot(history, u, v)
+    other = slot ^ 1
+    first_time = history.count[slot] == 0
+    for tau in range(len(TAUS)):
+        weight = np.exp((now - history.reference[tau]) / TAUS[tau])
+        history.fade[slot, tau] += weight
+        history.all_fade[tau] += weight
+        if first_time:
+            history.new_fade[0, u, tau] += weight
+            history.new_fade[1, v, tau] += weight
+    history.count[slot] += 1
+    history.last[slot] = now
+    history.type_count[slot, event_type] += 1
+    history.last_type[slot] = event_type
+    for near, lane in ((slot, OUT), (other, IN), (slot, ALL), (other, ALL)):
+        smooth_share(history, near, lane)
+        to_front(history, near, lane)
+    observe_node(history, 0, u, v, event_type, now)
+    observe_node(history, 1, v, u, event_type, now)
+    history.latest[0], history.latest[1] = u, v
+    history.node_count[u, OUT] += 1
+    history.node_count[v, IN] += 1
+    history.node_count[u, ALL] += 1
+    history.node_count[v, ALL] += 1
+    history.all_hours[hour_of(history, now)] += np.exp((now - history.reference[MONTH]) / TAUS[MONTH])
+    if is_tie:
+        tie(history, u, v, now)
+    history.clock[0] = now
+    history.sizes[2] += 1

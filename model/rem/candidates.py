@@ -1,0 +1,34 @@
+"""Who is ranked beside the truth while learning: drawn anew for every epoch, the same for all seeds."""
+
+import numpy as np
+
+from model.stream import COMMUNICATION, Stream
+
+
+def learned_events(stream: Stream, begin: int, end: int) -> np.ndarray:
+    """Positions of the communications in `[begin, end)`."""
+    return begin + np.flatnonzero(stream.k[begin:end] == COMMUNICATION)
+
+
+def draw_candidates(
+    stream: Stream, events: np.ndarray, count: int, random: np.random.Generator
+) -> np.ndarray:
+    """The truth and `count` other nodes for each of `events`, as targets and as actors: (M, 2, 1 + C).
+
+    Neither of an event's two nodes is drawn. Where fewer others exist, all of them are candidates; in a large
+    network a node may be drawn twice.
+    """
+    others = stream.nodes - 2
+    ends = np.stack([stream.u[events], stream.v[events]], 1)  # (M, 2)
+    shape = (len(events), 2)
+    if others <= count:
+        drawn = np.broadcast_to(np.arange(others), (*shape, others))
+    elif others <= 16 * count:
+        drawn = random.permuted(np.broadcast_to(np.arange(others), (*shape, others)), axis=2)[:, :, :count]
+    else:
+        drawn = random.integers(0, others, (*shape, count))
+    # Numbers without the event's two nodes become nodes by stepping over the lower, then the higher one.
+    low, high = ends.min(1)[:, None, None], ends.max(1)[:, None, None]
+    drawn = drawn + (drawn >= low)
+    drawn = drawn + (drawn >= high)
+    return np.concatenate([ends[:, ::-1, None], drawn], 2)

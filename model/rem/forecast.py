@@ -1,0 +1,100 @@
+"""Forecasts of a relational-event model: whom a node acts on next, with probability and reason."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from model.checkpoint import read_tensors
+from model.forecast import Forecaster
+from model.history.events import load_events
+from model.history.reading import Pass
+from model.history.registry import groups
+from model.rem.explain import contributions, sentence
+from model.rem.learning import seen_columns
+from model.rem.network import layout_of, log_intensity
+from model.rem.ranking import score
+from model.rem.settings import RemSettings
+from model.rem.standard import Standard
+from pipeline.rem_variants import RemVariant
+
+
+def with_tuples(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON's lists as the tuples they were."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+class RemForecaster(Forecaster):
+    """The first seed's weights, and the history of the stream as far as a forecast asks for it."""
+
+    def __init__(self, folder: Path, table: Path, summary: dict[str, Any], names: Sequence[str]) -> None:
+        super().__init__(summary["dataset"], names)
+        self.variant = RemVariant(**with_tuples(summary["variant"]))
+        self.events = load_events(table)
+        if self.events.stream.fingerprint != summary["fingerprint"]:
+            raise ValueError(
+                f"{folder} was trained on another event table than the one in {table}: train it again"
+            )
+        self.layout = layout_of(
+            self.variant, RemSettings(**with_tuples(summary["settings"])), groups(len(self.events.types))
+        )
+        tensors, _ = read_tensors(folder / "weights.safetensors")
+        standard = Standard.from_tensors(tensors, "standard.")
+        assert standard is not None
+        self.standard = standard
+        other = {"columns", *standard.tensors("standard.")}
+        self.weights = {name: tensor[:1] for name, tensor in tensors.items() if name not in other}
+        self.reading = self.start()
+
+    def start(self) -> Pass:
+        """A history that has read what the weights have learned from."""
+        reading = Pass(self.events, by_role=self.variant.by_role)
+        reading.skip(self.events.stream.splits[1])
+        return reading
+
+    def second_of(self, at: datetime | None) -> float:
+        """`at` on the stream's clock, once the history has read every event before it."""
+        stream = self.events.stream
+        position = self.position_before(at, stream, stream.splits[1])
+        if position < self.reading.position:
+            self.reading = self.start()
+        self.reading.skip(position)
+        last = float(stream.seconds[position - 1])
+        return last if at is None else max((at - stream.start).total_seconds(), last)
+
+    def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
+        """λ of the node's events with each other node as their target, normalized."""
+        raw = self.reading_of(node, at)
+        logs = score(self.weights, self.layout, self.standard, raw, seen_columns(self.reading.names))
+        total = log_intensity(logs)[0].double()
+        total[node] = -torch.inf
+        return total.softmax(0).numpy()
+
+    def reading_of(self, node: int, at: datetime | None) -> np.ndarray:
+        """Statistics (N, F) of the node with every other as of `at`."""
+        now = self.second_of(at)
+        return self.reading.ask(node, now)
+
+    def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> pl.DataFrame:
+        """As for every model, with a column `why`: the statistics that carry each forecast, in words."""
+        rows = super().predict(node, at, top)
+        source = self.number_of(node)
+        others = np.delete(np.arange(len(self.names)), source)
+        raw = self.reading_of(source, at)[others]
+        seen = torch.from_numpy((raw[:, seen_columns(self.reading.names)] > 0).any(1))
+        x = torch.from_numpy(self.standard(raw[:, self.layout.columns]))
+        added = contributions(self.weights, self.layout, x, seen, self.reading.names)
+        statistics = [name for group in self.reading.names.values() for name in group]
+        place = {int(other): number for number, other in enumerate(others)}
+        reasons = [
+            sentence(
+                {group: float(values[0, place[partner]]) for group, values in added.items()},
+                dict(zip(statistics, raw[place[partner]].tolist(), strict=True)),
+            )
+            for partner in rows["node"].to_list()
+        ]
+        return rows.with_columns(why=pl.Series(reasons, dtype=pl.String))

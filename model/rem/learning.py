@@ -1,0 +1,160 @@
+"""Learning the weights of a relational-event model from a period of a stream."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import cos, pi
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from model.history.events import Events
+from model.history.reading import Pass
+from model.rem.candidates import draw_candidates, learned_events
+from model.rem.loss import conditional_logit
+from model.rem.network import (
+    Layout,
+    dropout_masks,
+    first_mask,
+    initial_weights,
+    log_intensities,
+    log_intensity,
+)
+from model.rem.settings import RemSettings
+from model.rem.standard import Standard
+from pipeline.rem_variants import RemVariant
+
+READ_AT_ONCE = (
+    1000  # events whose statistics are made before they are standardized and kept at half precision
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Standardized statistics of one epoch's events and candidates, and which pairs have a past."""
+
+    x: np.ndarray  # (M, 2, 1 + C, F) float16
+    seen: np.ndarray  # (M, 2, 1 + C) bool
+
+
+@dataclass
+class Fit:
+    """Weights on their way: everything that a further epoch goes on from."""
+
+    weights: dict[str, Tensor]  # (S, …)
+    averaged: dict[str, Tensor]
+    moments: dict[str, tuple[Tensor, Tensor]]  # of AdamW
+    steps: int = 0
+    epoch: int = 0
+    standard: Standard | None = None
+    losses: list[np.ndarray] = field(default_factory=list)  # (S) per step
+
+
+def new_fit(layout: Layout, settings: RemSettings) -> Fit:
+    """A fit before its first step."""
+    weights = initial_weights(layout, settings.seeds)
+    return Fit(
+        weights,
+        {name: tensor.clone() for name, tensor in weights.items()},
+        {name: (torch.zeros_like(tensor), torch.zeros_like(tensor)) for name, tensor in weights.items()},
+    )
+
+
+def seen_columns(names: dict[str, tuple[str, ...]]) -> list[int]:
+    """Where the statistics say that a pair has a past."""
+    flat = [name for group in names.values() for name in group]
+    return [flat.index("seen_ab"), flat.index("seen_ba")]
+
+
+def make_sample(
+    events: Events, variant: RemVariant, settings: RemSettings, layout: Layout, fit: Fit, end: int
+) -> Sample:
+    """What the next epoch of `fit` learns from: events before `end`, with the candidates of that epoch."""
+    reading = Pass(events, by_role=variant.by_role)
+    stream = events.stream
+    begin = min(settings.silent, end // 10)
+    asked = learned_events(stream, begin, end)
+    random = np.random.default_rng([fit.epoch, 2_013])
+    first_seen = seen_columns(reading.names)
+    x = seen = None
+    for start in range(0, len(asked), READ_AT_ONCE):
+        part = asked[start : start + READ_AT_ONCE]
+        candidates = draw_candidates(stream, part, settings.candidates, random)
+        raw = reading.read(int(part[-1]) + 1, part, candidates)
+        if x is None or seen is None:
+            shape = (len(asked), *raw.shape[1:3])
+            x, seen = np.empty((*shape, len(layout.columns)), np.float16), np.empty(shape, bool)
+        seen[start : start + len(part)] = (raw[..., first_seen] > 0).any(-1)
+        chosen = raw[..., layout.columns]
+        if fit.standard is None:
+            fit.standard = Standard.of(spread_sample(events, variant, settings, end)[..., layout.columns])
+        x[start : start + len(part)] = fit.standard(chosen)
+    assert x is not None
+    assert seen is not None
+    return Sample(x, seen)
+
+
+def spread_sample(events: Events, variant: RemVariant, settings: RemSettings, end: int) -> np.ndarray:
+    """Statistics of every eighth event to learn from: enough for means and deviations."""
+    reading = Pass(events, by_role=variant.by_role)
+    asked = learned_events(events.stream, min(settings.silent, end // 10), end)[::8]
+    candidates = draw_candidates(events.stream, asked, settings.candidates, np.random.default_rng(7))
+    return reading.read(end, asked, candidates)
+
+
+def rate_at(step: int, steps: int, settings: RemSettings) -> float:
+    """One cycle: a cosine up to the learning rate in the warm-up, a cosine down to nothing after it."""
+    top = settings.warm_up * steps
+    if step < top:
+        low = 1 / 25
+        return settings.learning_rate * (low + (1 - low) * (1 - cos(pi * step / top)) / 2)
+    return settings.learning_rate * (1 + cos(pi * (step - top) / max(steps - top, 1))) / 2
+
+
+def learn_epoch(
+    fit: Fit, sample: Sample, layout: Layout, settings: RemSettings, advance: Callable[[int, str], None]
+) -> None:
+    """One pass over the shuffled events of `sample`, a step of AdamW per batch."""
+    events = len(sample.x)
+    per_epoch = -(-events // settings.batch)
+    order = np.random.default_rng([fit.epoch, 84]).permutation(events)
+    generators = [
+        torch.Generator().manual_seed((seed + 1) * 1_000_003 + fit.epoch) for seed in settings.seeds
+    ]
+    for tensor in fit.weights.values():
+        tensor.requires_grad_()
+    mask = first_mask(layout)
+    for start in range(0, events, settings.batch):
+        rows = np.sort(order[start : start + settings.batch])
+        x = torch.from_numpy(sample.x[rows]).float()
+        seen = torch.from_numpy(sample.seen[rows])
+        drop = dropout_masks(layout, seen.numel(), settings.dropout, generators)
+        parts = log_intensities(fit.weights, layout, x.flatten(0, 2), seen.flatten(), drop)
+        losses = conditional_logit(log_intensity(parts).unflatten(1, seen.shape))
+        losses.sum().backward()
+        gradient = fit.weights["first"].grad
+        assert gradient is not None
+        if mask is not None:
+            gradient *= mask
+        step(fit, rate_at(fit.steps, per_epoch * settings.epochs, settings), settings)
+        fit.losses.append(losses.detach().numpy())
+        advance(len(rows), f"loss {losses.mean().item():.3f}")
+    fit.weights = {name: tensor.detach() for name, tensor in fit.weights.items()}
+    fit.epoch += 1
+
+
+@torch.no_grad()
+def step(fit: Fit, rate: float, settings: RemSettings) -> None:
+    """A step of AdamW (β = .9, .999), element by element: no seed knows of another."""
+    fit.steps += 1
+    for name, tensor in fit.weights.items():
+        gradient = tensor.grad
+        assert gradient is not None
+        mean, square = fit.moments[name]
+        mean.lerp_(gradient, 0.1)
+        square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        tensor.mul_(1 - rate * settings.weight_decay)
+        scale = (square / (1 - 0.999**fit.steps)).sqrt_().add_(1e-8)
+        tensor.addcdiv_(mean, scale, value=-rate / (1 - 0.9**fit.steps))
+        tensor.grad = None
+        fit.averaged[name].lerp_(tensor, 1 - min(settings.averaging, 1 - 1 / fit.steps))

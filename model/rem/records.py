@@ -1,0 +1,295 @@
+"""Everything kept of a trained relational-event model: the files that every trained variant has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from model.checkpoint import write_tensors
+from model.history.events import Events
+from model.history.reading import Pass
+from model.history.room import to_arrays
+from model.rem.explain import contributions, sentence
+from model.rem.learning import seen_columns
+from model.rem.network import Layout, log_intensity
+from model.rem.ranking import rank_events, score
+from model.rem.settings import RemSettings
+from model.rem.standard import Standard
+from model.stream import Stream
+from pipeline.lake import write_json, write_parquet
+from pipeline.progress import Progress
+from pipeline.rem_variants import RemVariant
+
+PARTNERS = 10
+ATTENTION = {
+    "seed": pl.Int64,
+    "snapshot": pl.Int32,
+    "label": pl.String,
+    "created_at": pl.Datetime("us"),
+    "edge_type": pl.Int32,
+    "u": pl.Int32,
+    "v": pl.Int32,
+    "weight": pl.Float32,
+    "posterior": pl.Float32,
+}
+PREDICTIONS = {
+    "seed": pl.Int64,
+    "node": pl.Int32,
+    "partner": pl.Int32,
+    "rank": pl.Int32,
+    "density": pl.Float64,
+    "why": pl.String,
+}
+CONTRIBUTIONS = {
+    "seed": pl.Int64,
+    "node": pl.Int32,
+    "partner": pl.Int32,
+    "group": pl.String,
+    "contribution": pl.Float64,
+}
+
+
+@dataclass
+class Chosen:
+    """Each seed's weights of its chosen epoch, and its ranks of validation with them."""
+
+    weights: dict[str, Tensor]
+    standard: Standard | None
+    ranks: np.ndarray  # (S, E, 2)
+
+    @classmethod
+    def nothing(cls, like: dict[str, Tensor], stream: Stream, seeds: tuple[int, ...]) -> Self:
+        """Before anything is chosen."""
+        weights = {name: torch.zeros_like(tensor) for name, tensor in like.items()}
+        validation, test = stream.splits
+        return cls(weights, None, np.zeros((len(seeds), test - validation, 2)))
+
+    def take(
+        self, rows: list[int], weights: dict[str, Tensor], standard: Standard | None, ranks: np.ndarray | None
+    ) -> None:
+        """Choose the present weights for the seeds in `rows`."""
+        for name, tensor in weights.items():
+            self.weights[name][rows] = tensor[rows]
+        self.standard = standard
+        if ranks is not None:
+            self.ranks[rows] = ranks[rows]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """As tensors for a file."""
+        standard = {} if self.standard is None else self.standard.tensors("standard.")
+        weights = {f"weights.{name}": tensor for name, tensor in self.weights.items()}
+        return {**weights, **standard, "ranks": torch.from_numpy(self.ranks)}
+
+    def fill(self, tensors: dict[str, Tensor]) -> None:
+        """Take back what `tensors` made."""
+        for name in self.weights:
+            self.weights[name] = tensors[f"weights.{name}"]
+        self.standard = Standard.from_tensors(tensors, "standard.")
+        self.ranks = tensors["ranks"].numpy()
+
+
+def write_rem_records(
+    *,
+    events: Events,
+    variant: RemVariant,
+    layout: Layout,
+    settings: RemSettings,
+    identity: dict[str, Any],
+    chosen: list[Chosen],
+    measured: list[list[float]],
+    losses: list[np.ndarray],
+    seconds: float,
+    folder: Path,
+    log: Callable[[str], None] | None,
+) -> dict[str, Any]:
+    """Rank the test period once with the final weights, and write all files, model.json last."""
+    stream, seeds = events.stream, settings.seeds
+    validation, test = stream.splits
+    weights, standard = chosen[1].weights, chosen[1].standard
+    assert standard is not None
+    reading = Pass(events, by_role=variant.by_role)
+    header = {
+        "seeds": list(seeds),
+        "variant": variant.as_json(),
+        "statistics": [name for group in reading.names.values() for name in group],
+        "types": list(events.types),
+    }
+    write_tensors(
+        {
+            **weights,
+            **standard.tensors("standard."),
+            "columns": torch.from_numpy(layout.columns),
+        },
+        header,
+        folder / "weights.safetensors",
+    )
+    state = {f"validation.{name}": tensor for name, tensor in chosen[0].tensors().items() if name != "ranks"}
+    reading.skip(validation)
+    state |= history_tensors(reading, "validation.history.")
+    reading.skip(test)
+    state |= history_tensors(reading, "test.history.")
+    write_tensors(state, header, folder / "state.safetensors")
+    graph = latent_graph(reading, weights, layout, standard, variant, seeds)
+    write_parquet(graph, folder / "attention.parquet")
+    empty = pl.DataFrame(schema={"seed": pl.Int64, "node": pl.Int32, "z": pl.List(pl.Float32)})
+    write_parquet(empty, folder / "embeddings.parquet")
+    with Progress(f"rank {variant.key}", len(stream) - test, "events", log) as progress:
+        ranks = rank_events(reading, len(stream), weights, layout, standard, progress.advance)
+    rankings = ranking_rows(stream, np.concatenate([chosen[0].ranks, ranks], 1), seeds)
+    write_parquet(rankings, folder / "rankings.parquet")
+    predictions, added = forecasts(reading, weights, layout, standard, seeds[0])
+    write_parquet(predictions, folder / "predictions.parquet")
+    write_parquet(added, folder / "contributions.parquet")
+    write_parquet(curve_rows(seeds, losses, measured), folder / "curves.parquet")
+    epochs = np.argmin(np.array(measured), axis=0) + 1
+    summary = {
+        **identity,
+        "key": variant.key,
+        "seeds": list(seeds),
+        "parameters": sum(tensor[0].numel() for tensor in weights.values()),
+        "width": len(layout.columns),
+        "chosen_epoch": {str(seed): int(epoch) for seed, epoch in zip(seeds, epochs, strict=True)},
+        "stopped": {},
+        "not_ranked": {"associations_of_another_relation": 0},
+        "by_role": variant.by_role,
+        "training_seconds": round(seconds, 3),
+        "finished_at": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds"),
+    }
+    write_json(summary, folder / "model.json")
+    return summary
+
+
+def history_tensors(reading: Pass, prefix: str) -> dict[str, Tensor]:
+    """The state of the statistics as tensors."""
+    return {prefix + name: torch.from_numpy(array) for name, array in to_arrays(reading.history).items()}
+
+
+def ranking_rows(stream: Stream, ranks: np.ndarray, seeds: tuple[int, ...]) -> pl.DataFrame:
+    """One row per seed and event after training."""
+    validation, test = stream.splits
+    after = np.arange(validation, len(stream))
+    return pl.DataFrame(
+        {
+            "seed": np.repeat(np.array(seeds), len(after)),
+            "idx": np.tile(stream.idx[validation:], len(seeds)),
+            "split": np.tile(np.where(after < test, "validation", "test"), len(seeds)),
+            "rank_v": ranks[:, :, 0].reshape(-1),
+            "rank_u": ranks[:, :, 1].reshape(-1),
+        }
+    )
+
+
+def curve_rows(seeds: tuple[int, ...], losses: list[np.ndarray], measured: list[list[float]]) -> pl.DataFrame:
+    """One row per step and seed of the training that was measured; MAR on an epoch's last step."""
+    steps = len(losses)
+    per_epoch = steps // max(len(measured), 1)
+    step = np.repeat(np.arange(1, steps + 1), len(seeds))
+    mar = np.full((steps, len(seeds)), np.nan)
+    for epoch, of_seeds in enumerate(measured):
+        mar[per_epoch * (epoch + 1) - 1] = of_seeds
+    return pl.DataFrame(
+        {
+            "seed": np.tile(np.array(seeds), steps),
+            "step": step,
+            "epoch": (step - 1) // max(per_epoch, 1) + 1,
+            "loss_events": np.stack(losses).astype(np.float64).reshape(-1),
+            "loss_nonevents": np.zeros(len(step)),
+            "loss_kl": np.zeros(len(step)),
+            "mar": pl.Series(mar.reshape(-1)).fill_nan(None),
+            "test_mar": pl.Series([None] * len(step), dtype=pl.Float64),
+        }
+    )
+
+
+def moment_of(reading: Pass) -> float:
+    """The time of the last event that was read."""
+    return float(reading.events.stream.seconds[reading.position - 1])
+
+
+def latent_graph(
+    reading: Pass,
+    weights: dict[str, Tensor],
+    layout: Layout,
+    standard: Standard,
+    variant: RemVariant,
+    seeds: tuple[int, ...],
+) -> pl.DataFrame:
+    """The latent graph as it stands: excitation and posterior of each pair with a past, by edge type k.
+
+    `weight` is αᵏ_ab/Σ_c λ_ac, the probability that a's next event goes to b along edge type k; `posterior`
+    is Sᵏ_ab = αᵏ_ab/λ_ab, the probability that an event of this pair comes along k. Before the first event no
+    pair has a past, so the graph `initial` has no rows.
+    """
+    if variant.form != "branching":
+        return pl.DataFrame(schema=ATTENTION)
+    stream, now = reading.events.stream, moment_of(reading)
+    seen_at = seen_columns(reading.names)
+    parts = []
+    for node in range(stream.nodes):
+        raw = reading.ask(node, now)
+        there = (raw[:, seen_at] > 0).any(1) & (np.arange(stream.nodes) != node)
+        logs = score(weights, layout, standard, raw, seen_at).double()  # (S, N, 1 + r)
+        total = log_intensity(logs)
+        total[:, node] = -torch.inf
+        probability = (logs[:, :, 1:] - total.logsumexp(1)[:, None, None]).exp().numpy()[:, there]
+        posterior = (logs[:, :, 1:] - total[:, :, None]).exp().numpy()[:, there]
+        s, partner, edge_type = np.indices(probability.shape).reshape(3, -1)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "seed": np.array(seeds)[s],
+                    "edge_type": edge_type,
+                    "u": np.full(len(s), node),
+                    "v": np.flatnonzero(there)[partner],
+                    "weight": probability.reshape(-1),
+                    "posterior": posterior.reshape(-1),
+                }
+            )
+        )
+    moment = stream.start + timedelta(seconds=now)
+    rows = pl.concat(parts).sort("seed", "u", "v", "edge_type")
+    labelled = rows.with_columns(
+        snapshot=pl.lit(1), label=pl.lit("final"), created_at=pl.lit(moment, pl.Datetime("us"))
+    )
+    return labelled.filter(pl.col("weight") > 0).select(
+        pl.col(name).cast(dtype) for name, dtype in ATTENTION.items()
+    )
+
+
+def forecasts(
+    reading: Pass, weights: dict[str, Tensor], layout: Layout, standard: Standard, seed: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The likeliest targets of every node's next event after the last one, for the first seed, and why.
+
+    `density` is the probability that the node's next event goes to the partner. The second table holds the
+    contribution of each group of statistics to log λ, against the average candidate.
+    """
+    first = {name: tensor[:1] for name, tensor in weights.items()}
+    stream, now = reading.events.stream, moment_of(reading)
+    names = [name for group in reading.names.values() for name in group]
+    seen_at = seen_columns(reading.names)
+    rows, parts = [], []
+    for node in range(stream.nodes):
+        others = np.delete(np.arange(stream.nodes), node)
+        raw = reading.ask(node, now)[others]
+        seen = torch.from_numpy((raw[:, seen_at] > 0).any(1))
+        x = torch.from_numpy(standard(raw[:, layout.columns]))
+        probability = (
+            log_intensity(score(first, layout, standard, raw, seen_at))[0].double().softmax(0).numpy()
+        )
+        added = contributions(first, layout, x, seen, reading.names)
+        for rank, at in enumerate(np.argsort(-probability, kind="stable")[:PARTNERS].tolist()):
+            of_groups = {group: float(values[0, at]) for group, values in added.items()}
+            why = sentence(of_groups, dict(zip(names, raw[at].tolist(), strict=True)))
+            rows.append((seed, node, int(others[at]), rank, float(probability[at]), why))
+            parts += [(seed, node, int(others[at]), group, value) for group, value in of_groups.items()]
+    return (
+        pl.DataFrame(rows, schema=PREDICTIONS, orient="row"),
+        pl.DataFrame(parts, schema=CONTRIBUTIONS, orient="row"),
+    )

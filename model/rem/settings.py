@@ -1,0 +1,61 @@
+"""How a relational-event model is trained, and what makes two trainings the same. Imports no torch."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pipeline.rem_variants import RemVariant
+
+VERSION = 1  # of the statistics, the mathematics and the files: raise it when one of them changes
+
+
+@dataclass(frozen=True)
+class RemSettings:
+    """How to train. `seeds` share statistics, candidates and batched products, and nothing else.
+
+    `candidates` are drawn beside the truth for each event and direction, anew in every epoch. The first
+    `silent` events are only observed: the past is too short to learn from.
+    """
+
+    seeds: tuple[int, ...] = tuple(range(10))
+    epochs: int = 4
+    batch: int = 32
+    candidates: int = 30
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-4
+    dropout: float = 0.1
+    warm_up: float = 0.1
+    averaging: float = 0.0
+    silent: int = 500
+    hidden: tuple[int, int] = (48, 24)
+    base_hidden: tuple[int, int] = (32, 16)
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
+            raise ValueError(f"seeds takes one or more different whole numbers from 0, not {self.seeds}")
+        for argument in ("epochs", "batch", "candidates"):
+            if getattr(self, argument) < 1:
+                raise ValueError(f"{argument} takes 1 or more, not {getattr(self, argument)}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
+        for argument in ("dropout", "warm_up", "averaging"):
+            if not 0 <= getattr(self, argument) < 1:
+                raise ValueError(f"{argument} takes a number in [0, 1), not {getattr(self, argument)}")
+        for argument in ("weight_decay", "silent"):
+            if getattr(self, argument) < 0:
+                raise ValueError(f"{argument} takes 0 or more, not {getattr(self, argument)}")
+
+
+def rem_identity(
+    dataset: str, fingerprint: str, variant: RemVariant, settings: RemSettings
+) -> dict[str, Any]:
+    """What a checkpoint or a finished folder must agree on to be the same training."""
+    return {
+        "version": VERSION,
+        "dataset": dataset,
+        "fingerprint": fingerprint,
+        "variant": variant.as_json(),
+        "settings": {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(settings).items()
+        },
+    }

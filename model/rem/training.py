@@ -1,0 +1,189 @@
+"""Training a relational-event model, from an event table to everything kept of it."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from model.checkpoint import check_identity, read_tensors, write_tensors
+from model.history.events import Events, load_events
+from model.history.reading import Pass
+from model.history.registry import groups
+from model.rem.learning import Fit, learn_epoch, make_sample, new_fit
+from model.rem.network import Layout, layout_of
+from model.rem.ranking import rank_events
+from model.rem.records import Chosen, write_rem_records
+from model.rem.settings import RemSettings, rem_identity
+from model.rem.standard import Standard
+from model.stream import COMMUNICATION
+from pipeline.progress import Progress
+from pipeline.rem_variants import RemVariant
+from pipeline.results.trained import finished
+
+Log = Callable[[str], None]
+CHOOSING, FINAL = 0, 1
+
+
+class Training:
+    """A training on its way: first on the training period, measured on validation, then on both.
+
+    `chosen[stage]` holds each seed's weights after its chosen epoch of a stage: while choosing, of the epoch
+    with the lowest validation MAR so far; in the final one, of the same epoch.
+    """
+
+    def __init__(self, events: Events, variant: RemVariant, settings: RemSettings) -> None:
+        self.events, self.variant, self.settings = events, variant, settings
+        self.identity = rem_identity(events.stream.name, events.stream.fingerprint, variant, settings)
+        self.layout: Layout = layout_of(variant, settings, groups(len(events.types)))
+        self.stage = CHOOSING
+        self.fit: Fit = new_fit(self.layout, settings)
+        self.measured: list[list[float]] = []  # validation MAR of each epoch and seed
+        self.losses: list[np.ndarray] = []
+        self.chosen = [Chosen.nothing(self.fit.weights, events.stream, settings.seeds) for _ in range(2)]
+        self.seconds = 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether the final weights are there."""
+        return self.stage > FINAL
+
+    @property
+    def current(self) -> dict[str, torch.Tensor]:
+        """The weights that an epoch ends with: averaged ones if the settings ask for them."""
+        return self.fit.averaged if self.settings.averaging else self.fit.weights
+
+    def chosen_epochs(self) -> list[int]:
+        """Each seed's epoch with the lowest validation MAR, from 1; the first of equals."""
+        return [int(epoch) + 1 for epoch in np.argmin(np.array(self.measured), axis=0)]
+
+    def epoch(self, log: Log | None = None) -> None:
+        """Learn for one epoch, and measure it or keep it."""
+        started = time.perf_counter()
+        validation, test = self.events.stream.splits
+        end = validation if self.stage == CHOOSING else test
+        sample = make_sample(self.events, self.variant, self.settings, self.layout, self.fit, end)
+        label = f"{self.variant.key}: epoch {self.fit.epoch + 1}/{self.settings.epochs}"
+        with Progress(label, len(sample.x), "events", log) as progress:
+            learn_epoch(self.fit, sample, self.layout, self.settings, progress.advance)
+        del sample
+        if self.stage == CHOOSING:
+            self.measure()
+        else:
+            here = [number for number, epoch in enumerate(self.chosen_epochs()) if epoch == self.fit.epoch]
+            self.chosen[FINAL].take(here, self.current, self.fit.standard, None)
+        if self.fit.epoch == self.settings.epochs:
+            if self.stage == CHOOSING:
+                self.losses = self.fit.losses
+            self.fit = new_fit(self.layout, self.settings)
+            self.stage += 1
+        self.seconds += time.perf_counter() - started
+
+    def measure(self) -> None:
+        """Rank validation with the weights as they are, and keep them for the seeds they are the best of."""
+        stream = self.events.stream
+        validation, test = stream.splits
+        standard = self.fit.standard
+        assert standard is not None
+        reading = Pass(self.events, by_role=self.variant.by_role)
+        reading.skip(validation)
+        ranks = rank_events(reading, test, self.current, self.layout, standard, lambda _: None)
+        asked = stream.k[validation:test] == COMMUNICATION
+        mar = ranks[:, asked].mean(axis=(1, 2)) if asked.any() else np.zeros(len(ranks))
+        self.measured.append(mar.tolist())
+        here = [n for n, epoch in enumerate(self.chosen_epochs()) if epoch == len(self.measured)]
+        self.chosen[CHOOSING].take(here, self.current, standard, ranks)
+
+    def save(self, path: Path) -> None:
+        """Everything that a further epoch goes on from."""
+        fit = self.fit
+        tensors = {f"weights.{name}": tensor for name, tensor in fit.weights.items()}
+        tensors |= {f"averaged.{name}": tensor for name, tensor in fit.averaged.items()}
+        for name, moments in fit.moments.items():
+            tensors |= {f"moment.{number}.{name}": moment for number, moment in enumerate(moments)}
+        for stage, chosen in enumerate(self.chosen):
+            tensors |= {f"chosen.{stage}.{name}": tensor for name, tensor in chosen.tensors().items()}
+        if fit.standard is not None:
+            tensors |= fit.standard.tensors("standard.")
+        for name, losses in (("losses", self.losses), ("fit_losses", fit.losses)):
+            if losses:
+                tensors[name] = torch.from_numpy(np.stack(losses))
+        header = {
+            "identity": self.identity,
+            "stage": self.stage,
+            "epoch": fit.epoch,
+            "steps": fit.steps,
+            "measured": self.measured,
+            "seconds": self.seconds,
+        }
+        write_tensors(tensors, header, path)
+
+    def resume(self, path: Path) -> None:
+        """Go on from a checkpoint; one of another training is refused."""
+        tensors, header = read_tensors(path)
+        check_identity(header["identity"], self.identity, path)
+        fit = self.fit
+        for name in fit.weights:
+            fit.weights[name], fit.averaged[name] = tensors[f"weights.{name}"], tensors[f"averaged.{name}"]
+            fit.moments[name] = (tensors[f"moment.0.{name}"], tensors[f"moment.1.{name}"])
+        fit.standard = Standard.from_tensors(tensors, "standard.")
+        fit.epoch, fit.steps = header["epoch"], header["steps"]
+        for stage, chosen in enumerate(self.chosen):
+            prefix = f"chosen.{stage}."
+            chosen.fill(
+                {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+            )
+        self.losses = list(tensors["losses"].numpy()) if "losses" in tensors else []
+        fit.losses = list(tensors["fit_losses"].numpy()) if "fit_losses" in tensors else []
+        self.stage, self.measured, self.seconds = header["stage"], header["measured"], header["seconds"]
+
+
+def train_rem(
+    dataset_folder: Path,
+    variant: RemVariant,
+    settings: RemSettings,
+    folder: Path,
+    log: Log | None = None,
+    start_over: bool = False,
+) -> dict[str, Any]:
+    """Train `variant` on the event table in `dataset_folder`, write everything kept of it, return model.json.
+
+    A training that was killed goes on after its last whole epoch and ends bit-identical to one that was not;
+    a finished one of the same table, variant and settings is not repeated.
+    """
+    torch.set_num_threads(1)
+    events = load_events(dataset_folder)
+    training = Training(events, variant, settings)
+    if not start_over and (known := finished(folder, training.identity)):
+        if log is not None:
+            log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
+        return known
+    (folder / "model.json").unlink(missing_ok=True)
+    path = folder / "checkpoint.safetensors"
+    if start_over:
+        path.unlink(missing_ok=True)
+    if path.exists():
+        training.resume(path)
+        if log is not None:
+            log(f"{variant.key}: goes on from epoch {training.fit.epoch + 1}")
+    while not training.done:
+        training.epoch(log)
+        training.save(path)
+    summary = write_rem_records(
+        events=events,
+        variant=variant,
+        layout=training.layout,
+        settings=settings,
+        identity=training.identity,
+        chosen=training.chosen,
+        measured=training.measured,
+        losses=training.losses,
+        seconds=training.seconds,
+        folder=folder,
+        log=log,
+    )
+    path.unlink(missing_ok=True)
+    return json.loads(json.dumps(summary))

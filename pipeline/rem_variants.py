@@ -1,0 +1,88 @@
+"""The relational-event models as data. Imports no torch, so that naming one is cheap."""
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+REM = "rem"
+HISTORY = "history"  # stands where the paper's models have their interaction: λ is made from the past
+Form = Literal["branching", "flat", "linear"]
+GROUPS = (
+    "pair",
+    "share",
+    "pair_type",
+    "node",
+    "node_type",
+    "clock",
+    "association",
+    "two_hops",
+    "sequence",
+)
+OWN = ("pair", "share", "pair_type")  # what is the pair's own past
+
+
+@dataclass(frozen=True)
+class RemVariant:
+    """One relational-event model.
+
+    `form` is `branching` (λ = μ + Σ αᵏ, with `edge_types` many k), `flat` (one network) or `linear` (the
+    classical relational-event model). Without `by_role` an event counts for both its nodes alike: the model
+    does not know who acted. `without` names groups of statistics, or single ones, that it does not see.
+    """
+
+    interaction: ClassVar[str] = HISTORY
+    # What the paper's variants are asked for, too: this family has none of it.
+    attention: ClassVar[str] = HISTORY
+    prior: ClassVar[None] = None
+    frequency: ClassVar[bool] = False
+    is_printed_in_table_4: ClassVar[bool] = False
+
+    name: str = REM
+    form: Form = "branching"
+    edge_types: int = 2
+    by_role: bool = True
+    without: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9_]+", self.name):
+            raise ValueError(f"name takes lower-case letters, digits and _, not {self.name!r}")
+        if self.form not in get_args(Form):
+            raise ValueError(f"form takes one of {get_args(Form)}, not {self.form!r}")
+        if self.edge_types < 1:
+            raise ValueError(f"edge_types takes 1 or more, not {self.edge_types}")
+
+    @property
+    def key(self) -> str:
+        """The variant's folder."""
+        return f"{self.name}-{HISTORY}"
+
+    def title(self, own_relation: str) -> str:  # noqa: ARG002 - no association graph is in its name
+        """The name in print."""
+        details: list[str] = [] if self.form == "branching" else [self.form]
+        details += [] if self.by_role else ["role-blind"]
+        details += [f"without {group.replace('_', ' ')}" for group in self.without]
+        return f"REM ({', '.join(details)})" if details else "REM"
+
+    def trained_like(self) -> "RemVariant":
+        """The variant whose weights this one uses: its own."""
+        return self
+
+    @property
+    def outputs(self) -> int:
+        """How many logarithms of intensities the network gives: of μ and of every αᵏ, or of λ alone."""
+        return 1 + self.edge_types if self.form == "branching" else 1
+
+    def as_json(self) -> dict[str, Any]:
+        """The variant as model.json names it."""
+        return {**asdict(self), "without": list(self.without)}
+
+
+def rem_variants() -> list[RemVariant]:
+    """The model, and those that answer what carries it."""
+    return [
+        RemVariant(),
+        RemVariant(f"{REM}_flat", form="flat"),
+        RemVariant(f"{REM}_linear", form="linear"),
+        RemVariant(f"{REM}_role_blind", by_role=False),
+        *(RemVariant(f"{REM}_without_{group}", without=(group,)) for group in GROUPS),
+    ]

@@ -1,0 +1,31 @@
+create view leaderboard as
+with models as (
+    select dataset, variant, interaction, by_role, count(distinct seed) as seeds,
+           avg(mar) as mar, stddev_samp(mar) as mar_std, avg(hits_at_10) as hits_at_10, avg(mrr) as mrr
+    from link_prediction where split = 'test' group by all
+),
+never_seen as (
+    select dataset, variant, interaction, avg(mar) as never_seen_mar, avg(hits_at_10) as never_seen_hits_at_10
+    from link_prediction_by_group
+    where split = 'test' and grouping = 'pair' and value = 'never seen' group by all
+),
+predictors as (
+    select dataset, coalesce(titles.model, variant) || ', ' || interaction as predictor, true as learns,
+           by_role, mar, mar_std, hits_at_10, mrr, never_seen_mar, never_seen_hits_at_10, seeds
+    from models
+    left join never_seen using (dataset, variant, interaction)
+    left join published_models titles using (dataset, variant)
+    union all
+    select dataset, replace(baseline, '_', ' ') || coalesce(', ' || relation, ''), false, coalesce(by_role, false),
+           mar, null, hits_at_10, mrr, never_seen_mar, never_seen_hits_at_10, null
+    from baselines
+)
+select predictors.*,
+       -- A predictor that knows who acted is held against all others, one that does not against its like.
+       case when learns then mar < (
+           select min(baseline.mar) from baselines baseline
+           where baseline.dataset = predictors.dataset
+             and (predictors.by_role or not coalesce(baseline.by_role, false))
+       ) end as beats_baselines
+from predictors
+order by dataset, mar;

@@ -1,0 +1,131 @@
+"""Statistics equal their definitions, know nothing of the future, and go on from a saved state."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model.history.events import Events, load_events
+from model.history.reading import Pass
+from model.history.room import from_arrays, to_arrays
+from model.history.update import FAR
+from pipeline.lake import Lake
+from tests.model.history.plain import Plain
+from tests.ranked_lake import store_table
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Events:
+    lake = Lake(tmp_path_factory.mktemp("history"))
+    store_table(lake)
+    return load_events(lake.dataset("toy"))
+
+
+def everyone(events: Events, count: int) -> np.ndarray:
+    return np.tile(np.arange(events.stream.nodes), (count, 2, 1))
+
+
+def names(reading: Pass) -> list[str]:
+    return [name for group in reading.names.values() for name in group]
+
+
+def spread_out(events: Events) -> Events:
+    """The same events over years: fading sums pass where their reference is moved."""
+    seconds = events.stream.seconds * 400
+    assert seconds[-1] > 10 * FAR * 3600
+    return replace(events, stream=replace(events.stream, seconds=seconds))
+
+
+@pytest.mark.parametrize("stretched", [False, True])
+def test_every_statistic_equals_its_definition_from_both_ends(events: Events, stretched: bool) -> None:
+    events = spread_out(events) if stretched else events
+    stream, reading = events.stream, Pass(events)
+    asked = np.array([0, 1, 7, 60, 151, 299])
+    made = reading.read(len(stream), asked, everyone(events, len(asked)))
+    for row, event in enumerate(asked):
+        plain = Plain(events, event, float(stream.seconds[event]))
+        u, v = int(stream.u[event]), int(stream.v[event])
+        for side, pairs in enumerate(
+            ([(u, c) for c in range(stream.nodes)], [(c, v) for c in range(stream.nodes)])
+        ):
+            for other, (a, b) in enumerate(pairs):
+                if a == b or other % 3:
+                    continue
+                expected = plain.statistics(a, b)
+                found = dict(zip(names(reading), made[row, side, other].tolist(), strict=True))
+                assert found.keys() == expected.keys()
+                for name, value in expected.items():
+                    assert found[name] == pytest.approx(value, rel=2e-5, abs=2e-5), (name, event, a, b)
+
+
+def test_what_comes_later_changes_no_bit(events: Events) -> None:
+    stream = events.stream
+    random = np.random.default_rng(3)
+    for cut in (1, 50, 151):
+        u = np.concatenate([stream.u[:cut], random.integers(0, 7, len(stream) - cut)])
+        v = np.concatenate([stream.v[:cut], random.integers(7, 15, len(stream) - cut)])
+        later = np.concatenate([stream.seconds[: cut + 1], stream.seconds[cut + 1 :] + 1e6])
+        other = replace(
+            events,
+            stream=replace(stream, u=u, v=v, seconds=later),
+            type=np.concatenate([events.type[:cut], events.type[cut:][::-1]]),
+        )
+        asked = np.arange(cut + 1)
+        before = Pass(events).read(len(stream), asked, everyone(events, len(asked)))
+        after = Pass(other).read(len(stream), asked, everyone(events, len(asked)))
+        np.testing.assert_array_equal(before[:cut], after[:cut])
+        moment = float(stream.seconds[cut])
+        readings = [Pass(which) for which in (events, other)]
+        for reading in readings:
+            reading.skip(cut)
+        np.testing.assert_array_equal(readings[0].ask(3, moment), readings[1].ask(3, moment))
+
+
+@pytest.mark.parametrize("by_role", [True, False])
+def test_a_saved_state_goes_on_as_if_nothing_had_happened(events: Events, by_role: bool) -> None:
+    stream = events.stream
+    asked = np.arange(150, len(stream))
+    whole = Pass(events, by_role=by_role).read(len(stream), asked, everyone(events, len(asked)))
+    first = Pass(events, by_role=by_role)
+    first.skip(150)
+    restored = Pass(events, by_role=by_role, history=from_arrays(to_arrays(first.history)))
+    assert restored.position == 150
+    np.testing.assert_array_equal(restored.read(len(stream), asked, everyone(events, len(asked))), whole)
+
+
+def test_without_roles_nothing_tells_who_acted(events: Events) -> None:
+    """Swapping actor and target of any events, the order of the two questions aside, changes no bit."""
+    stream = events.stream
+    swapped = np.random.default_rng(0).random(len(stream)) < 0.5
+    u, v = np.where(swapped, stream.v, stream.u), np.where(swapped, stream.u, stream.v)
+    other = replace(events, stream=replace(stream, u=u, v=v))
+    asked = np.arange(len(stream))
+    before = Pass(events, by_role=False).read(len(stream), asked, everyone(events, len(asked)))
+    after = Pass(other, by_role=False).read(len(stream), asked, everyone(events, len(asked)))
+    after[swapped] = after[swapped][:, ::-1]
+    np.testing.assert_array_equal(before, after)
+
+
+def test_memory_grows_with_pairs_seen_not_with_all_pairs(events: Events) -> None:
+    stream = events.stream
+    nodes = 20_000
+    large = replace(
+        events,
+        stream=replace(stream, nodes=nodes, associations=np.zeros((0, 0), bool)),
+        ties=np.empty((0, 2), np.int64),
+    )
+    reading = Pass(large)
+    reading.read(len(stream), np.arange(3), np.tile(np.arange(50), (3, 2, 1)))
+    per_node = sum(array.nbytes for array in to_arrays(reading.history).values()) / nodes
+    assert per_node < 5_000
+
+
+def test_a_table_is_read_with_its_types_and_directed_ties(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    table = store_table(lake)
+    loaded = load_events(lake.dataset("toy"))
+    assert [loaded.types[kind] for kind in loaded.type] == table.events["type"].to_list()
+    initial = table.associations.filter(relation="Follow", snapshot="initial")
+    expected = {(u, v) for u, v in initial.select("u", "v").iter_rows() if u != v}
+    assert set(map(tuple, loaded.ties.tolist())) == expected

@@ -1,0 +1,252 @@
+"""A relational-event model trains, chooses and ranks as it says, and keeps what every variant keeps."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from model.checkpoint import CheckpointError, read_tensors
+from model.history.events import Events, load_events
+from model.history.reading import Pass
+from model.history.registry import groups
+from model.rem.candidates import draw_candidates, learned_events
+from model.rem.explain import contributions, sentence
+from model.rem.learning import new_fit, seen_columns
+from model.rem.loss import conditional_logit
+from model.rem.network import initial_weights, layout_of, log_intensities, log_intensity
+from model.rem.ranking import rank_events, score
+from model.rem.settings import RemSettings
+from model.rem.standard import Standard
+from model.rem.training import Training, train_rem
+from pipeline.lake import Lake
+from pipeline.rem_variants import GROUPS, RemVariant, rem_variants
+from tests.ranked_lake import store_table
+
+SMALL = RemSettings(
+    seeds=(0, 3), epochs=2, batch=16, candidates=5, hidden=(8, 4), base_hidden=(6, 3), silent=20
+)
+FORMS = [RemVariant(), RemVariant("rem_flat", form="flat"), RemVariant("rem_linear", form="linear")]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lake = Lake(tmp_path_factory.mktemp("rem"))
+    store_table(lake)
+    return lake.dataset("toy")
+
+
+@pytest.fixture(scope="module")
+def events(dataset: Path) -> Events:
+    return load_events(dataset)
+
+
+@pytest.fixture(scope="module")
+def trained(dataset: Path) -> Path:
+    folder = dataset.parent / "trained"
+    train_rem(dataset, RemVariant(), SMALL, folder)
+    return folder
+
+
+def final_weights(folder: Path) -> dict[str, torch.Tensor]:
+    return read_tensors(folder / "weights.safetensors")[0]
+
+
+def test_a_finished_training_holds_the_files_of_every_variant(dataset: Path, trained: Path) -> None:
+    events = pl.read_parquet(dataset / "events.parquet")
+    ranked = events.filter(pl.col("split") != "train")
+    rankings = pl.read_parquet(trained / "rankings.parquet")
+    assert rankings.columns == ["seed", "idx", "split", "rank_v", "rank_u"]
+    for seed in SMALL.seeds:
+        assert rankings.filter(seed=seed).select("idx", "split").equals(ranked.select("idx", "split"))
+    assert rankings.select(pl.col("rank_v", "rank_u").is_between(0, 14).all()).row(0) == (True, True)
+    curves = pl.read_parquet(trained / "curves.parquet")
+    assert curves.filter(pl.col("mar").is_not_null()).height == SMALL.epochs * len(SMALL.seeds)
+    assert curves["test_mar"].null_count() == curves.height
+    assert pl.read_parquet(trained / "embeddings.parquet").is_empty()
+    predictions = pl.read_parquet(trained / "predictions.parquet")
+    assert predictions.height == 16 * 10
+    assert set(predictions["seed"]) == {0}
+    assert (predictions["why"].str.len_chars() > 0).all()
+    assert not (trained / "checkpoint.safetensors").exists()
+
+
+def test_a_finished_training_is_not_repeated(dataset: Path, trained: Path) -> None:
+    before = (trained / "model.json").stat().st_mtime_ns
+    said: list[str] = []
+    train_rem(dataset, RemVariant(), SMALL, trained, said.append)
+    assert (trained / "model.json").stat().st_mtime_ns == before
+    assert "already trained" in said[0]
+
+
+def test_the_latent_graph_holds_pairs_with_a_past_and_proper_probabilities(
+    events: Events, trained: Path
+) -> None:
+    graph = pl.read_parquet(trained / "attention.parquet")
+    test = events.stream.splits[1]
+    met = {frozenset(pair) for pair in zip(events.stream.u[:test], events.stream.v[:test], strict=True)}
+    assert {frozenset(pair) for pair in graph.select("u", "v").iter_rows()} == met
+    assert set(graph["edge_type"]) == {0, 1}
+    assert (graph.group_by("seed", "u", "v").agg(pl.col("posterior").sum())["posterior"] <= 1 + 1e-5).all()
+    assert (graph.group_by("seed", "u").agg(pl.col("weight").sum())["weight"] <= 1 + 1e-5).all()
+
+
+@pytest.mark.parametrize("variant", FORMS, ids=lambda variant: variant.form)
+def test_a_seed_does_not_depend_on_the_others(events: Events, variant: RemVariant) -> None:
+    both = Training(events, variant, SMALL)
+    alone = Training(events, variant, replace(SMALL, seeds=(3,)))
+    for training in (both, alone):
+        training.epoch()
+    for name, tensor in both.fit.weights.items():
+        torch.testing.assert_close(tensor[1:], alone.fit.weights[name], rtol=0, atol=0)
+    assert both.measured[0][1] == alone.measured[0][0]
+
+
+def test_a_killed_training_ends_bit_identical(
+    dataset: Path, events: Events, trained: Path, tmp_path: Path
+) -> None:
+    first = Training(events, RemVariant(), SMALL)
+    for _ in range(3):  # into the final stage
+        first.epoch()
+    first.save(tmp_path / "checkpoint.safetensors")
+    said: list[str] = []
+    train_rem(dataset, RemVariant(), SMALL, tmp_path, said.append)
+    assert "goes on from epoch 2" in said[0]
+    for name, tensor in final_weights(trained).items():
+        assert torch.equal(tensor, final_weights(tmp_path)[name]), name
+    for file in ("rankings", "curves", "attention", "predictions"):
+        expected = pl.read_parquet(trained / f"{file}.parquet")
+        assert pl.read_parquet(tmp_path / f"{file}.parquet").equals(expected), file
+
+
+def test_a_checkpoint_of_another_training_is_refused(dataset: Path, events: Events, tmp_path: Path) -> None:
+    Training(events, RemVariant(), SMALL).save(tmp_path / "checkpoint.safetensors")
+    with pytest.raises(CheckpointError, match="another training"):
+        train_rem(dataset, RemVariant(), replace(SMALL, epochs=3), tmp_path)
+
+
+def test_weights_and_choices_know_nothing_of_the_test_period(events: Events) -> None:
+    stream = events.stream
+    test = stream.splits[1]
+    u, v = stream.u.copy(), stream.v.copy()
+    u[test:], v[test:] = stream.v[test:], stream.u[test:]
+    other = replace(
+        events,
+        stream=replace(stream, u=u, v=v),
+        type=np.append(events.type[:test], events.type[:test][: len(u) - test]),
+    )
+    trainings = [Training(which, RemVariant(), SMALL) for which in (events, other)]
+    for training in trainings:
+        while not training.done:
+            training.epoch()
+    assert trainings[0].measured == trainings[1].measured
+    for name, tensor in trainings[0].chosen[1].weights.items():
+        assert torch.equal(tensor, trainings[1].chosen[1].weights[name])
+
+
+def test_ranks_are_those_of_plain_comparisons(events: Events) -> None:
+    layout = layout_of(RemVariant(), SMALL, groups(len(events.types)))
+    weights = initial_weights(layout, SMALL.seeds)
+    stream, start = events.stream, 250
+    sample = Pass(events).read(start, np.arange(100, 110), np.tile(np.arange(16), (10, 2, 1)))
+    standard = Standard.of(sample[..., layout.columns])
+    reading = Pass(events)
+    reading.skip(start)
+    ranks = rank_events(reading, len(stream), weights, layout, standard, lambda _: None)
+    again = Pass(events)
+    for event in range(start, start + 12):
+        again.skip(event)
+        u, v = int(stream.u[event]), int(stream.v[event])
+        for side, (anchor, truth) in enumerate(((u, v), (v, u))):
+            raw = again.ask(anchor, float(stream.seconds[event]), acts=side == 0)
+            scores = log_intensity(score(weights, layout, standard, raw, seen_columns(again.names)))
+            for seed, of in enumerate(scores.tolist()):
+                others = [of[node] for node in range(16) if node not in (u, v)]
+                expected = sum(x > of[truth] for x in others) + sum(x == of[truth] for x in others) / 2
+                assert ranks[seed, event - start, side] == expected
+
+
+def test_the_base_rate_does_not_see_the_pairs_own_past(events: Events) -> None:
+    layout = layout_of(RemVariant(), SMALL, groups(len(events.types)))
+    fit = new_fit(layout, SMALL)
+    x = torch.randn(20, len(layout.columns), generator=torch.Generator().manual_seed(0))
+    other = x.clone()
+    other[:, layout.own] = 7.0
+    seen = torch.arange(20) % 2 == 0
+    before, after = (log_intensities(fit.weights, layout, rows, seen) for rows in (x, other))
+    assert torch.equal(before[:, :, 0], after[:, :, 0])
+    assert not torch.equal(before[:, seen, 1:], after[:, seen, 1:])
+    assert (before[:, ~seen, 1:].exp() == 0).all()
+
+
+def test_training_keeps_the_base_rate_blind_to_the_pairs_own_past(events: Events) -> None:
+    training = Training(events, RemVariant(), SMALL)
+    training.epoch()
+    layout, first = training.layout, training.fit.weights["first"]
+    assert (first[:, layout.own][:, :, : SMALL.base_hidden[0]] == 0).all()
+    assert (first[:, layout.own][:, :, layout.hidden] == 0).all()
+
+
+def test_the_loss_is_the_conditional_logit_of_both_directions() -> None:
+    logs = torch.randn(2, 3, 2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    probability = logs.softmax(3)[..., 0]
+    expected = -(probability[:, :, 0].log() + probability[:, :, 1].log()).mean(1)
+    torch.testing.assert_close(conditional_logit(logs), expected)
+
+
+@pytest.mark.parametrize("count", [1, 5, 14, 100])
+def test_candidates_are_the_truth_and_different_others(events: Events, count: int) -> None:
+    stream = events.stream
+    asked = learned_events(stream, 0, len(stream))
+    assert (stream.k[asked] == 1).all()
+    drawn = draw_candidates(stream, asked, count, np.random.default_rng(0))
+    assert drawn.shape == (len(asked), 2, 1 + min(count, stream.nodes - 2))
+    for event, (targets, actors) in zip(asked, drawn.tolist(), strict=True):
+        assert (targets[0], actors[0]) == (stream.v[event], stream.u[event])
+        for row in (targets, actors):
+            assert not {int(stream.u[event]), int(stream.v[event])} & set(row[1:])
+            assert set(row) <= set(range(stream.nodes))
+            assert count == 1 or len(set(row)) == len(row)
+
+
+def test_every_variant_has_a_name_of_its_own_and_drops_what_it_says(events: Events) -> None:
+    names = groups(len(events.types))
+    assert tuple(names) == GROUPS
+    variants = rem_variants()
+    assert len({variant.key for variant in variants}) == len(variants)
+    for variant in variants:
+        columns = layout_of(variant, SMALL, names).columns
+        assert len(columns) == sum(len(names[group]) for group in GROUPS if group not in variant.without)
+    single = layout_of(RemVariant(without=("since_ab",)), SMALL, names)
+    assert len(single.columns) == sum(map(len, names.values())) - 1
+    with pytest.raises(ValueError, match="not nonsense"):
+        layout_of(RemVariant(without=("nonsense",)), SMALL, names)
+
+
+def test_contributions_of_a_linear_model_are_its_terms(events: Events) -> None:
+    names = groups(len(events.types))
+    layout = layout_of(FORMS[2], SMALL, names)
+    weights = initial_weights(layout, (0,))
+    x = torch.randn(9, len(layout.columns), generator=torch.Generator().manual_seed(0))
+    added = contributions(weights, layout, x, torch.ones(9, dtype=torch.bool), names)
+    assert set(added) == set(GROUPS)
+    terms = (x - x.mean(0)) * weights["first"][0, :, 0]
+    total = np.sum([added[group][0] for group in GROUPS], axis=0)
+    np.testing.assert_allclose(total, terms.sum(1).numpy(), atol=1e-4)
+
+
+def test_a_forecast_is_explained_in_words() -> None:
+    statistics = {
+        "since_ab": float(np.log1p(180)),
+        "since_ba": float(np.log1p(60)),
+        "seen_ab": 1.0,
+        "seen_ba": 1.0,
+        "common": float(np.log1p(4)),
+        "tie_ab": 1.0,
+        "tie_ba": 0.0,
+    }
+    added = {"pair": 3.0, "two_hops": 1.0, "association": 0.5, "clock": 0.01}
+    assert sentence(added, statistics) == "met 3 h ago; answered by 1 h ago; 4 common partners; tied to"
+    assert sentence({"clock": 0.0}, statistics) == "nothing in particular"
