@@ -281,11 +281,8 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     words = np.frombuffer(keys, dtype=">u8").astype(np.uint64).reshape(-1, 2).T  # (2, events)
     fate = np.frombuffer(fates, dtype=np.uint8)
     order, stays = _best_copies(words, fate == QUARANTINED)
-    event_table, quarantine_table, origin = (
-        events.frame(),
-        quarantine.frame(),
-        np.array(origins, dtype=np.int64),
-    )
+    origin = np.array(origins, dtype=np.int64)
+    event_table, quarantine_table = events.frame(), quarantine.frame()
     if not stays.all():
         event_table = event_table.filter(pl.Series(stays[fate == KEPT]))
         left = (origin < 0) | stays[origin]
