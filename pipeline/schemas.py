@@ -630,8 +630,8 @@ LEADERBOARD = Table(
         Column(
             "beats_baselines",
             FLAG,
-            "whether its MAR is below that of every predictor that learns nothing; one that does not know who "
-            "acted is held against its like",
+            "whether its MAR is below that of every predictor that learns nothing; one that does not know "
+            "who acted is held against its like",
         ),
     ),
 )
