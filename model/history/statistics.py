@@ -301,8 +301,8 @@ def fill(
 ) -> None:
     """All statistics of anchor→other (or other→anchor): (F).
 
-    `starts` is where each group begins. With `copied` those of the anchor alone are taken from `first`, which
-    has them already.
+    `starts` is where each group begins. With `copied` those of the anchor alone and of the moment are taken
+    from `first`, which has them already.
     """
     a, b = (anchor, other) if forward else (other, anchor)
     slot = slot_of(history, a, b)
@@ -314,7 +314,11 @@ def fill(
     out[starts[7] : starts[8]] = moment.paths[other]
     sequence(history, moment, 0, a, b, out[starts[8] :])
     sequence(history, moment, 1, b, a, out[starts[8] + SEQUENCE_WIDTH :])
-    clock(history, moment, out[starts[5] + 2 * CLOCK_WIDTH :])
+    shared = starts[5] + 2 * CLOCK_WIDTH
+    if copied:
+        out[shared : starts[6]] = first[shared : starts[6]]
+    else:
+        clock(history, moment, out[shared:])
     for role in range(2):
         who = a if role == 0 else b
         at = starts[3] + role * NODE_WIDTH
