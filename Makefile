@@ -45,6 +45,7 @@ bench: .venv/.ready-dev
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-run.txt
 	$(BIN)/pip install --quiet -c constraints.txt torch
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m model.history
 	touch $@
 
 .venv/.ready-dev: .venv/.ready-run requirements-dev.txt

@@ -6,12 +6,23 @@ from typing import Any
 
 import duckdb
 import polars as pl
-from dagster import AssetKey, AssetsDefinition, MaterializeResult, MetadataValue, ResourceParam, asset
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetKey,
+    AssetsDefinition,
+    MaterializeResult,
+    MetadataValue,
+    ResourceParam,
+    asset,
+)
 
 from assets.metadata import shown
 from assets.schedules import REFRESHED
 from pipeline.lake import Lake, read_parquet
 from pipeline.results.agreement import write_attention_auc
+from pipeline.results.leaderboard import datasets_lost
 from pipeline.results.metrics import write_link_prediction, write_training_curves
 from pipeline.results.trained import trained_variants
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
@@ -74,6 +85,13 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         group_name="results",
         kinds={"duckdb"},
         deps=[*TABLES, *of_each("no_learn_baselines"), "github_events"],
+        check_specs=[
+            AssetCheckSpec(
+                "beats_baselines",
+                asset="warehouse",
+                description="On each dataset a model ranks better than all that learn nothing.",
+            )
+        ],
         automation_condition=REFRESHED,
     )
     def warehouse(settings: ResourceParam[Settings]) -> MaterializeResult:
@@ -87,8 +105,17 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
                 ).fetchall()
             ]
             counts = [connection.table(name).count("*").fetchall()[0][0] for name in names]
+        lost = datasets_lost(path)
         return MaterializeResult(
-            metadata=shown(pl.DataFrame({"table": names, "rows": counts}), path=MetadataValue.path(path))
+            metadata=shown(pl.DataFrame({"table": names, "rows": counts}), path=MetadataValue.path(path)),
+            check_results=[
+                AssetCheckResult(
+                    passed=not lost,
+                    check_name="beats_baselines",
+                    severity=AssetCheckSeverity.WARN,
+                    metadata={"datasets where no model does": lost},
+                )
+            ],
         )
 
     @asset(group_name="results", kinds={"html"}, deps=[warehouse, figures], automation_condition=REFRESHED)

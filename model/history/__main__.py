@@ -1,0 +1,39 @@
+"""`python -m model.history`: compile the statistics before they are needed; done once, it takes no time."""
+
+from datetime import datetime
+
+import numpy as np
+
+from model.history.events import Events
+from model.history.reading import Pass
+from model.stream import Stream
+
+
+def main() -> None:
+    """Read a few events, by role and without, and ask about them on the way and at their end."""
+    events = 4
+    stream = Stream(
+        name="compiling",
+        fingerprint="",
+        nodes=3,
+        u=np.zeros(events, np.int64),
+        v=np.ones(events, np.int64),
+        k=np.ones(events, np.int64),
+        seconds=np.arange(events, dtype=np.float64),
+        start=datetime(2013, 1, 1),
+        idx=np.arange(events),
+        splits=(2, 3),
+        associations=np.zeros((3, 3), dtype=bool),
+        features=None,
+    )
+    read = Events(
+        stream, ("event",), np.zeros(events, np.int64), np.zeros((1, 2), np.int64) + [[0, 1]], 0.0, 0.0
+    )
+    for by_role in (True, False):
+        reading = Pass(read, by_role=by_role)
+        reading.read(events, np.array([2]), np.ones((1, 2, 2), np.int64))
+        reading.ask(0, float(events))
+
+
+if __name__ == "__main__":
+    main()
