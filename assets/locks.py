@@ -1,7 +1,7 @@
 """Who makes what: a run of the UI and a headless one take the same locks, so that neither disturbs the other.
 
-What is made within minutes is waited for. A training may take hours: another of the same
-variant fails at once.
+What is made within minutes is waited for. A training may take hours: another of the same variant fails at
+once, with a line that names the first.
 """
 
 import sys
@@ -57,7 +57,7 @@ def _waited_for(
 
 
 def is_headless(context: AssetExecutionContext) -> bool:
-    """Whether the run is one of `python -m assets`."""
+    """Whether the run is one of the launcher's."""
     return HEADLESS.items() <= context.run.tags.items()
 
 

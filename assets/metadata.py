@@ -13,7 +13,7 @@ PREVIEW_ROWS = 10
 
 
 def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN401 - metadata takes any value
-    """Row count, a preview of the first rows, and whatever else `more` tells."""
+    """Row count, a preview of the first rows, and whatever else `more` holds."""
     head = frame.head(PREVIEW_ROWS)
     preview = MetadataValue.table(
         records=[TableRecord({name: plain(value) for name, value in row.items()}) for row in head.to_dicts()],

@@ -109,7 +109,7 @@ def build_event_table(
 
     `rows` has source, target, type, kind, created_at (naive, on the split's clock); events at the same moment
     keep the order they have there. `node_names` gives node ids by position. `associations` has relation,
-    snapshot, source, target: one row an entry of a directed adjacency, repeated ones counted once; an entry
+    snapshot, source, target: one row per entry of a directed adjacency, repeated ones counted once; an entry
     may be on the diagonal (a self-report in a survey). `own_relations` are those the dataset's association
     events form; others are kept to compare with.
     `association_events` has relation, source, target, created_at. Every name must be in `node_names`.

@@ -40,17 +40,17 @@ class Lake:
 
     @property
     def github_events(self) -> Path:
-        """Normalized events, one `date=YYYY-MM-DD` folder a file day."""
+        """Normalized events, one `date=YYYY-MM-DD` folder per file day."""
         return self.home / "events" / "github"
 
     @property
     def github_quarantine(self) -> Path:
-        """What could not be read as an event, with the reason, one `date=YYYY-MM-DD` folder a file day."""
+        """What could not be read as an event, with the reason, one `date=YYYY-MM-DD` folder per file day."""
         return self.home / "quarantine" / "github"
 
     @property
     def github_accounts(self) -> Path:
-        """One `date=YYYY-MM-DD.parquet` a file day: for each hour file, where its events went."""
+        """One `date=YYYY-MM-DD.parquet` per file day: for each hour file, where its events went."""
         return self.home / "accounts" / "github"
 
     @property

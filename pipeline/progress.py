@@ -23,7 +23,7 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Counts finished units of work and tells of them.
+    """Counts finished units of work and reports them.
 
     It draws a bar when standard error is a terminal. With `log` (for instance `context.log.info` of a Dagster
     asset) it writes a line at most every ten seconds and one at the end.

@@ -60,7 +60,7 @@ class FinishedTraining:
 
 @dataclass(frozen=True)
 class Session:
-    """One run of `python -m assets`, with up to `side_by_side` trainings at a time.
+    """One headless run, with up to `side_by_side` trainings at a time.
 
     `ended` is when it was last heard of: a killed one does not say goodbye. `finished`: everything was made.
     """

@@ -31,7 +31,9 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
     "docs/settings.md lists them, `ldg doctor` shows what is set.",
 )
 @click.option(
-    "--home", type=click.Path(path_type=Path), help="Where everything is kept; counts before LDG_HOME."
+    "--home",
+    type=click.Path(path_type=Path),
+    help="Where everything is kept; takes precedence over LDG_HOME.",
 )
 @click.option("--traceback", is_flag=True, help="Show where in the code a failure happened.")
 def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` asks for the traceback

@@ -1,4 +1,4 @@
-"""`python -m assets`: everything of a home made in its order, with no UI."""
+"""`ldg run`: everything of a home made in its order, with no UI."""
 
 import signal
 import sys

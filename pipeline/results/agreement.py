@@ -3,8 +3,8 @@
 Nobody tells a model which of its edge types means what. The paper shows one of them; here the edge type whose
 attention at the end of training has the highest AUC with the dataset's first own relation (CloseFriend,
 Follow) at that time is `picked`, per seed, and is then held against every other graph. That choice looks at
-the answer, so the rows of all edge types are stored, and those of their sum (`edge_type` null), which chooses
-nothing.
+the answer; therefore the rows of all edge types are stored, too, and those of their sum (`edge_type` null),
+which chooses nothing.
 """
 
 from collections.abc import Iterator

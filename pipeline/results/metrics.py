@@ -28,8 +28,8 @@ SHORT_SLOTS = tuple(
 def mid_ranks(scores: np.ndarray, target: np.ndarray, source: np.ndarray) -> np.ndarray:
     """The 0-based rank of each row's target among every node but its source; ties share the mean rank.
 
-    `scores` (E, N) holds each event's scores of all nodes, higher is likelier; `target` and `source` (E,)
-    are nodes.
+    `scores` (E, N) holds each event's scores of all nodes, higher is likelier. `target` and `source` (E,)
+    are numbers of nodes.
     """
     if (target == source).any():
         raise ValueError("target equals source in a row; a node is never its own candidate")

@@ -110,7 +110,7 @@ class Examiner(Protocol):
     """Looks at a file while it arrives; what it raises is the answer's fault."""
 
     def begin(self, hashed: bool) -> None:
-        """Bytes follow from the first on; `hashed` tells whether the server gave their MD5."""
+        """Bytes follow from the first on; `hashed` says whether the server gave their MD5."""
 
     def feed(self, piece: bytes) -> None:
         """The next bytes; a `TryAgainError` stops the transfer."""

@@ -1,5 +1,8 @@
 """The sample world from raw files to tables: all that is promised is there, and models reach their marks."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -7,13 +10,15 @@ import polars as pl
 import pytest
 
 from pipeline.schemas import TRAINED, WAREHOUSE
-from tests.whole_system import environment, run_module
+from tests.whole_system import PATIENCE, ROOT, environment, run_module
 
 # One worker runs the system once for all tests that look at it.
 pytestmark = pytest.mark.xdist_group("sample")
 
 # Of the paper's data there are none here, and nothing is left out.
 FILLED = [name for name in WAREHOUSE if name not in ("published_datasets", "left_out")]
+# What the tutorial asks for before there is anything to try, and what serves until somebody ends it.
+BY_HAND = ("git clone", "make run", ".venv/bin/activate", "make dev")
 
 
 @pytest.fixture
@@ -95,3 +100,34 @@ def test_a_second_run_reuses_what_is_fresh(sample_home: Path) -> None:
     assert len(before) > 8
     run_module("assets", environment=environment(sample_home))
     assert {path: path.stat().st_mtime_ns for path in made} == before
+
+
+def test_the_commands_and_snippets_of_the_tutorial_run_in_their_order(
+    sample_home: Path, tmp_path: Path
+) -> None:
+    """As a newcomer pastes them: in a folder with `data/sample`, all Python in one session."""
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    shell = [block for block in blocks(tutorial, "sh") if not any(words in block for words in BY_HAND)]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sample").symlink_to(sample_home)
+    (tmp_path / "commands.sh").write_text(
+        "\n".join(["set -e", f'ldg() {{ "{sys.executable}" -m assets "$@"; }}', *shell])
+    )
+    (tmp_path / "session.py").write_text("\n".join(blocks(tutorial, "python")))
+
+    printed = ""
+    for command in (["sh", "commands.sh"], [sys.executable, "session.py"]):
+        settings = environment(tmp_path / "data", PYTHONPATH=str(ROOT))
+        done = subprocess.run(
+            command, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        printed += done.stdout
+
+    for words in ("next partners of isbek50, by DyRep", "next partners of ann", "isbek50", "probability"):
+        assert words in printed
+
+
+def blocks(document: str, language: str) -> list[str]:
+    """The code blocks of a document in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", document, re.DOTALL)

@@ -1,7 +1,7 @@
 """Where the explorer draws each node: a force-directed layout, computed once so that the page only draws.
 
-networkx has the same forces, but for 2,000 nodes its layouts take 32 to 66 seconds where this one takes 4,
-and draw ties no shorter (`docs/report.md` has the figures).
+networkx has the same forces, but for 2,000 nodes its layouts take 32 to 66 seconds where this one takes 4
+(`docs/report.md` has the figures).
 """
 
 import networkx as nx

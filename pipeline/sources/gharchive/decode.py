@@ -174,9 +174,9 @@ def _places(text: bytes, offset: int, events: int) -> list[tuple[int, bytes]] | 
 
 
 def _without_lines(text: bytes, offset: int, longest: int) -> Block | None:
-    """Read as much as can be told from text without a line's end; None while more of it is needed.
+    """Read as much as can be decided of text without a line's end; None while more of it is needed.
 
-    Of text longer than `longest` without an event all but the last quarter is told to be none.
+    Of text longer than `longest` without an event all but the last quarter counts as no event.
     """
     end = len(text)
     for _ in range(8):

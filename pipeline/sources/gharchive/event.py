@@ -42,7 +42,7 @@ class Event(msgspec.Struct, gc=False):
 
 
 class Payload(msgspec.Struct, gc=False):
-    """The fields of a payload that tell an account or a repository, in whatever form they are."""
+    """The fields of a payload that name an account or a repository, in whatever form they are."""
 
     actor: Any = None
     repo: Any = None

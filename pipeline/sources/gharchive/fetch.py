@@ -134,7 +134,7 @@ def fetch_day(
     log: Callable[[str], None] | None = None,
     now: datetime | None = None,
 ) -> list[HourFile]:
-    """Bring a day's hour files into the lake, as far as they can be had, and tell what came of every hour.
+    """Bring a day's hour files into the lake, as far as they can be had, and say what came of every hour.
 
     A file that is unchanged at the source is not fetched again, one that was replaced is. An hour that fails
     costs no other; run again to complete the day. `now` is the time to judge by, naive times being UTC.

@@ -98,7 +98,7 @@ def resolve(event: Event) -> Row | str:
 
 
 def identity(event: Event) -> bytes:
-    """Sixteen bytes that two copies of an event share: of type, id and time, or of all that is said."""
+    """Sixteen bytes that two copies of an event share: of type, id and time; with no id, of its content."""
     if event.id in NO_ID:
         actor = event.actor.login if isinstance(event.actor, Actor) else event.actor
         repo = event.repo.name if event.repo is not None else None
@@ -208,7 +208,7 @@ def _login(value: object) -> str | None:
 
 
 def _owner_and_repo(event: Event) -> tuple[str | None, str | None]:
-    """Owner and `owner/name` of the repository, as far as the event's shape tells them."""
+    """Owner and `owner/name` of the repository, as far as the event's shape has them."""
     repository = event.repository
     if repository is not None and repository.owner:  # shape B
         return repository.owner, f"{repository.owner}/{repository.name}" if repository.name else None

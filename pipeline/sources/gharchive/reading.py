@@ -312,7 +312,7 @@ class Rows:
     def __init__(self, schema: Mapping[str, pl.DataType | type[pl.DataType]], file: str) -> None:
         self.schema, self.file = schema, file
         self.columns = [column for column in schema if column != "file"]
-        self.cells: list[object] = []  # flat: no object a row for the garbage collector to visit
+        self.cells: list[object] = []  # flat: no object per row for the garbage collector to visit
         self.frames: list[pl.DataFrame] = []
 
     def flush(self, least: int = FLUSH_CELLS) -> None:

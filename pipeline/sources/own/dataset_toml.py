@@ -29,7 +29,7 @@ Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of the TOML. What its checks raise is told together with the table's place."""
+    """A table of the TOML. What its checks raise is reported with the table's place."""
 
 
 class Pairs(Table, frozen=True):

@@ -16,8 +16,8 @@ def own_table(name: str, folder: Path) -> EventTable:
     """The event table of the dataset in `folder`.
 
     Rows without a source or target, self-loops and rows that name someone outside the node list (if there is
-    one) are left out and counted; repeated events are kept. Without a node list the nodes are all names that
-    occur, sorted.
+    one) are left out and counted; repeated events are kept. Without a node list, the nodes are all the names
+    that occur, sorted.
     """
     toml = folder / "dataset.toml"
     keys = read_dataset_toml(toml)

@@ -75,7 +75,7 @@ def prepare(data: Path, home: Path, environment: Mapping[str, str]) -> bool:
     """Make `home` the paper's from the real files in `data`; False if it was so already.
 
     `environment` may try other training settings (fewer seeds, say): they are written into the home's `.env`,
-    which goes before every variable of the shell from then on. A home with other settings is refused.
+    which in `ldg reproduce` takes precedence over the shell. A home with other settings is refused.
     """
     check_data(data)
     ours = pinned((data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE).resolve(), environment)

@@ -131,7 +131,7 @@ def build(home: Path) -> bool:
 
 
 def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:
-    """The planted graph at a moment, one row a direction, by the names that the event tables use."""
+    """The planted graph at a moment, one row per direction, by the names that the event tables use."""
     pairs = [(name(u), name(v)) for u, v in world.planted(at)]
     both = sorted(pairs + [(v, u) for u, v in pairs])
     return pl.DataFrame(both, schema={"source": pl.String, "target": pl.String}, orient="row")

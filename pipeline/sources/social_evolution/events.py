@@ -215,7 +215,7 @@ def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[
 
 
 def read_surveys(path: Path) -> pl.DataFrame:
-    """The survey answers: a, b, relation, day; directed, as told."""
+    """The survey answers: a, b, relation, day; directed, as answered."""
     day = pl.col("survey_date").str.strip_chars().str.to_date("%Y-%m-%d", strict=False)
     relation = pl.col("relationship").str.strip_chars()
     known = pl.when(relation.is_in(RELATIONS)).then(relation)

@@ -125,7 +125,7 @@ def kept_files(folder: Path) -> SocialEvolutionFiles | None:
 def fetch_url(
     url: str, folder: Path, settings: DownloadSettings, log: Callable[[str], None] | None
 ) -> SocialEvolutionFiles:
-    """Download the zip at `url` and keep its files; an error tells how to go on by hand."""
+    """Download the zip at `url` and keep its files; an error says how to go on by hand."""
     trouble = ""
     with (
         locked_part(folder / "download.zip", settings.attempt_timeout) as part,
@@ -158,7 +158,7 @@ class ZipExaminer:
         """Nothing is needed."""
 
     def feed(self, piece: bytes) -> None:
-        """Nothing can be told before the end."""
+        """Nothing can be decided before the end."""
 
     def end(self, arrival: Arrival) -> None:
         """Reject what is not a zip, or not all of it."""
