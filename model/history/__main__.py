@@ -26,9 +26,8 @@ def main() -> None:
         associations=np.zeros((3, 3), dtype=bool),
         features=None,
     )
-    read = Events(
-        stream, ("event",), np.zeros(events, np.int64), np.zeros((1, 2), np.int64) + [[0, 1]], 0.0, 0.0
-    )
+    ties = np.array([[0, 1]])
+    read = Events(stream, ("event",), np.zeros(events, np.int64), ties, 0.0, 0.0)
     for by_role in (True, False):
         reading = Pass(read, by_role=by_role)
         reading.read(events, np.array([2]), np.ones((1, 2, 2), np.int64))

@@ -32,7 +32,8 @@ def training_curves(trained: Sequence[TrainedVariant], relations: Sequence[str])
     models = sorted(loss["model"].unique())
     interactions = sorted(loss["interaction"].unique())
     rows = [model_row(model, loss, mar, interactions, last=model == models[-1]) for model in models]
-    best = mar.filter(pl.col("split") == "validation").sort("mean").row(0, named=True) if mar.height else None
+    measured = mar.filter(pl.col("split") == "validation").sort("mean")  # none without a validation event
+    best = measured.row(0, named=True) if measured.height else None
     lowest = (
         f" The lowest validation MAR is {best['mean']:.1f}, {best['model']} {best['interaction']}."
         if best

@@ -62,7 +62,8 @@ SAMPLE_ENVIRONMENT = {
     "LDG_BATCH": "100",
     "LDG_LEARNING_RATE": "0.001",
 }
-ENVIRONMENT_HEAD = "# The settings that fit the sample world, written with it.\n"
+SAMPLE_MARK = "# The settings that fit the sample world"
+ENVIRONMENT_HEAD = f"{SAMPLE_MARK}, written with it.\n"
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def build(home: Path) -> bool:
     }
     if paths.environment.exists():
         kept = paths.environment.read_text(encoding="utf-8")
-        if not kept.startswith(ENVIRONMENT_HEAD):
+        if not kept.startswith(SAMPLE_MARK):
             raise FileExistsError(
                 f"{paths.environment} holds settings that are not the sample world's; "
                 "give the sample world a home of its own"
