@@ -136,6 +136,7 @@ def test_the_code_location_names_the_wrong_setting_last(tmp_path: Path) -> None:
     assert "ValidationError" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_dataset_that_is_not_there_is_wrong_input(tmp_path: Path) -> None:
     done = ldg("--home", tmp_path / "home", "run", LDG_DATASETS="gitub")
     assert done.returncode == 2, done.stderr
@@ -157,6 +158,7 @@ def test_training_asks_for_what_is_there(tmp_path: Path, arguments: tuple[str, .
     assert sentence in done.stderr
 
 
+@pytest.mark.slow
 def test_the_likeliest_partners_are_printed_with_names(home: Path) -> None:
     done = ldg("--home", home, "predict", "office", "node 0", "--top", "3")
     assert done.returncode == 0, done.stderr
@@ -171,6 +173,7 @@ def test_the_likeliest_partners_are_printed_with_names(home: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -190,12 +193,14 @@ def test_what_cannot_be_predicted_is_wrong_input(
     assert sentence in done.stderr
 
 
+@pytest.mark.slow
 def test_the_report_is_written_from_what_is_there(home: Path) -> None:
     done = ldg("--home", home, "report")
     assert done.returncode == 0, done.stderr
     assert Lake(home).report.exists()
 
 
+@pytest.mark.slow
 def test_reading_from_a_home_that_is_not_there_makes_none(tmp_path: Path) -> None:
     for command in (("report",), ("page",), ("predict", "office", "0"), ("doctor",)):
         done = ldg("--home", tmp_path / "none", *command, LDG_GHARCHIVE_URL=str(tmp_path))
@@ -229,6 +234,7 @@ def test_the_doctor_names_what_cannot_be_reached(tmp_path: Path) -> None:
     assert "LDG_GITHUB_END is 2999-12-31, which is still to come" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_sample_world_takes_no_home_that_holds_something_else(home: Path) -> None:
     before = sorted(home.rglob("*"))
     done = ldg("--home", home, "sample")
@@ -246,6 +252,7 @@ def test_data_without_its_files_is_refused_before_anything_is_made(tmp_path: Pat
     assert done.returncode == 2
 
 
+@pytest.mark.slow
 def test_reproducing_pins_the_settings_and_says_so(tmp_path: Path) -> None:
     data, home = tmp_path / "data", tmp_path / "a home"
     for name in ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet"):
@@ -262,6 +269,7 @@ def test_reproducing_pins_the_settings_and_says_so(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_failure_shows_its_traceback_when_asked(home: Path, tmp_path: Path) -> None:
     home = Path(shutil.copytree(home, tmp_path / "damaged"))
     (home / "datasets" / "office" / "events.parquet").write_text("damaged")

@@ -44,8 +44,8 @@ def test_runs_of_the_same_day_that_keep_no_raw_files_all_succeed(tmp_path: Path)
         for hour in range(24):
             store(tmp_path / "source" / file_name(day, hour), lines([modern(f"{day}-{hour}")]))
     settings = Settings(home=tmp_path / "home", gharchive_url=str(tmp_path / "source"), keep_raw=False)
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([__name__])
+    # Not forked: `assets.definitions` reads the settings when imported, which starts threads of polars.
+    processes = multiprocessing.get_context("spawn")
     together = processes.Barrier(RUNS)
     runs = [processes.Process(target=bring_days, args=(settings, together)) for _ in range(RUNS)]
     for run in runs:

@@ -131,6 +131,7 @@ def test_importing_the_package_imports_no_torch():
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_example_runs(tmp_path):
     write_table(tmp_path / "data" / "sample" / "datasets" / "github", events=1200)
     done = subprocess.run(

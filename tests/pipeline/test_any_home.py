@@ -98,6 +98,7 @@ def test_the_whole_pipeline_runs_in_a_home_of_any_name_and_reads_nothing_beside_
     assert counts == [(72, 12)]
 
 
+@pytest.mark.slow
 def test_results_figures_and_report_are_made_in_a_home_of_any_name(tmp_path: Path) -> None:
     lake = Lake(tmp_path / HOMES[0])
     store_results(lake)

@@ -18,6 +18,8 @@ from model.when.memory import node_waits, remember
 from pipeline.results.waits import Waits, bin_of, score_waits
 from tests.model.streams import random_stream
 
+pytestmark = pytest.mark.slow  # compiles
+
 EDGES = np.array([0.0, 1.0, 60.0, 3_600.0, 86_400.0, 400 * 86_400.0])
 
 

@@ -27,6 +27,9 @@ from pipeline.show.report.layout import layout
 from pipeline.show.tables import Cell
 from tests.stored_results import store_results
 
+# One worker makes what all these tests look at.
+pytestmark = pytest.mark.xdist_group("report")
+
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--data-->"
 
 

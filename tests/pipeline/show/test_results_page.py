@@ -34,6 +34,9 @@ from tests.paper_home import rebuild, store_facts, store_reproduction
 from tests.ranked_lake import store_table
 from tests.whole_system import ROOT
 
+# One worker makes what all these tests look at.
+pytestmark = pytest.mark.xdist_group("results_page")
+
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Lake:

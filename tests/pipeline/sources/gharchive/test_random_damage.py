@@ -270,6 +270,7 @@ def figures_of(damage, count, folder):
     return figures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [damaged_text, damaged_gzip])
 def test_damage_costs_only_the_events_it_touches(damage, tmp_path):
     assert figures_of(damage, DAMAGES // 2, tmp_path)["damages"] == DAMAGES // 2

@@ -38,6 +38,7 @@ def made(lake: Lake) -> Reading:
     return make_reading(lake, FILE, EventRules())
 
 
+@pytest.mark.slow
 def test_runs_that_make_the_same_reading_at_once_all_have_it(lake):
     with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
         readings = list(pool.map(made, [lake] * 12))

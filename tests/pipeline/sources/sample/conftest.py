@@ -6,8 +6,8 @@ from pipeline.sources.sample import build
 
 
 @pytest.fixture(scope="session")
-def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which the sample world is built."""
-    home = tmp_path_factory.mktemp("sample_home")
+    home = tmp_path_factory.mktemp("built_world")
     build(home)
     return home

@@ -25,48 +25,51 @@ def contents(home: Path) -> dict[str, str]:
     }
 
 
-def test_two_builds_are_alike_byte_for_byte(sample_home: Path, tmp_path: Path):
+@pytest.mark.slow
+def test_two_builds_are_alike_byte_for_byte(built_world: Path, tmp_path: Path):
     assert build(tmp_path)
-    assert contents(tmp_path) == contents(sample_home)
+    assert contents(tmp_path) == contents(built_world)
 
 
-def test_a_finished_build_is_left_alone(sample_home: Path):
-    before = sample_paths(sample_home).marker.stat().st_mtime_ns
-    assert not build(sample_home)
-    assert sample_paths(sample_home).marker.stat().st_mtime_ns == before
+def test_a_finished_build_is_left_alone(built_world: Path):
+    before = sample_paths(built_world).marker.stat().st_mtime_ns
+    assert not build(built_world)
+    assert sample_paths(built_world).marker.stat().st_mtime_ns == before
 
 
-def test_a_build_of_other_settings_is_replaced_and_nothing_of_it_stays(sample_home: Path, tmp_path: Path):
+@pytest.mark.slow
+def test_a_build_of_other_settings_is_replaced_and_nothing_of_it_stays(built_world: Path, tmp_path: Path):
     paths = sample_paths(tmp_path)
     paths.gharchive.mkdir(parents=True)
     (paths.gharchive / "2013-01-01-0.json.gz").write_bytes(b"of another world")
     paths.marker.write_text('{"recipe": {"version": 0}}')
     assert build(tmp_path)
-    assert contents(tmp_path) == contents(sample_home)
+    assert contents(tmp_path) == contents(built_world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.8, 1.6])
-def test_a_build_that_was_killed_is_completed_by_the_next(sample_home: Path, tmp_path: Path, seconds: float):
+def test_a_build_that_was_killed_is_completed_by_the_next(built_world: Path, tmp_path: Path, seconds: float):
     command = [sys.executable, "-m", "assets", "--home", str(tmp_path), "sample"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     time.sleep(seconds)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     build(tmp_path)
-    assert contents(tmp_path) == contents(sample_home)
+    assert contents(tmp_path) == contents(built_world)
 
 
-def test_the_command_says_what_it_did(sample_home: Path):
-    command = [sys.executable, "-m", "assets", "--home", str(sample_home), "sample"]
+def test_the_command_says_what_it_did(built_world: Path):
+    command = [sys.executable, "-m", "assets", "--home", str(built_world), "sample"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "already built" in done.stdout
 
 
-def test_the_home_carries_the_settings_that_fit(sample_home: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_home_carries_the_settings_that_fit(built_world: Path, monkeypatch: pytest.MonkeyPatch):
     for name in [name for name in os.environ if name.startswith("LDG_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("LDG_HOME", str(sample_home))
-    settings, paths = Settings.load(), sample_paths(sample_home)
+    monkeypatch.setenv("LDG_HOME", str(built_world))
+    settings, paths = Settings.load(), sample_paths(built_world)
     assert settings.gharchive_url == str(paths.gharchive)
     assert settings.social_evolution == str(paths.social_evolution)
     assert settings.associations == ("FollowEvent", "MemberEvent")
@@ -82,9 +85,9 @@ def test_settings_edited_in_the_sample_home_stay(tmp_path: Path):
     assert sample_paths(tmp_path).environment.read_text() == edited
 
 
-def test_a_home_that_was_moved_points_to_its_new_place(sample_home: Path, tmp_path: Path):
+def test_a_home_that_was_moved_points_to_its_new_place(built_world: Path, tmp_path: Path):
     moved = tmp_path / "a home"
-    shutil.copytree(sample_home, moved)
+    shutil.copytree(built_world, moved)
     assert build(moved)
     assert str(moved) in sample_paths(moved).environment.read_text()
 
@@ -99,8 +102,8 @@ def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(tmp_path: Pat
 
 
 @pytest.mark.parametrize("dataset", ["github", "social_evolution"])
-def test_the_planted_graph_is_symmetric_without_self_loops(sample_home: Path, dataset: str):
-    graph = pl.read_parquet(Lake(sample_home).known_graph(dataset))
+def test_the_planted_graph_is_symmetric_without_self_loops(built_world: Path, dataset: str):
+    graph = pl.read_parquet(Lake(built_world).known_graph(dataset))
     assert graph.schema == {"source": pl.String, "target": pl.String}
     rows = Counter(graph.iter_rows())
     assert max(rows.values()) == 1

@@ -16,8 +16,8 @@ Files = dict[str, bytes]
 
 
 @pytest.fixture(scope="module")
-def files(sample_home: Path) -> Files:
-    folder = sample_paths(sample_home).gharchive
+def files(built_world: Path) -> Files:
+    folder = sample_paths(built_world).gharchive
     return {
         path.name.removesuffix(".json.gz"): gzip.decompress(path.read_bytes()) for path in folder.iterdir()
     }

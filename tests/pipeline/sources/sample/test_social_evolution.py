@@ -17,8 +17,8 @@ Rows = list[dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def bodies(sample_home: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(sample_paths(sample_home).social_evolution) as archive:
+def bodies(built_world: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(sample_paths(built_world).social_evolution) as archive:
         bodies = {name.removeprefix("SocialEvolution/"): archive.read(name) for name in archive.namelist()}
     return bodies | {"Proximity.csv": bz2.decompress(bodies.pop("Proximity.csv.bz2"))}
 
@@ -84,8 +84,8 @@ def test_surveys_hold_five_relations_six_times_directed_and_with_self_rows(bodie
     assert any((b, a) not in close for a, b in close)
 
 
-def test_close_friends_are_nearest_the_planted_graph(bodies: dict[str, bytes], sample_home: Path):
-    planted = set(pl.read_parquet(Lake(sample_home).known_graph("social_evolution")).iter_rows())
+def test_close_friends_are_nearest_the_planted_graph(bodies: dict[str, bytes], built_world: Path):
+    planted = set(pl.read_parquet(Lake(built_world).known_graph("social_evolution")).iter_rows())
     overlap = {}
     for relation in RELATIONS:
         named = {

@@ -21,11 +21,11 @@ from pipeline.sources.social_evolution.files import fetch_social_evolution
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory, sample_home: Path) -> Lake:
+def lake(tmp_path_factory: pytest.TempPathFactory, built_world: Path) -> Lake:
     """A lake into which every day of the sample world was read."""
     lake = Lake(tmp_path_factory.mktemp("lake"))
     rules = EventRules(associations=frozenset(SAMPLE_ENVIRONMENT["LDG_ASSOCIATIONS"].split(",")))
-    source = FetchSettings(base=str(sample_paths(sample_home).gharchive))
+    source = FetchSettings(base=str(sample_paths(built_world).gharchive))
     for days in range((LAST_DAY - FIRST_DAY).days + 1):
         day = FIRST_DAY + timedelta(days=days)
         fetch_day(day, lake, source)
@@ -62,7 +62,7 @@ def test_every_event_of_the_hour_files_is_accounted_for(lake: Lake):
 
 
 @pytest.mark.slow
-def test_the_archive_gives_a_network_whose_planted_graph_shows(lake: Lake, sample_home: Path):
+def test_the_archive_gives_a_network_whose_planted_graph_shows(lake: Lake, built_world: Path):
     settings = Settings.from_environment(SAMPLE_ENVIRONMENT)
     rule = SubnetworkRule(
         settings.github_min_communications,
@@ -71,7 +71,7 @@ def test_the_archive_gives_a_network_whose_planted_graph_shows(lake: Lake, sampl
         settings.github_end,
     )
     network = find_subnetwork(lake.github_events, rule)
-    known = Lake(sample_home).known_graph("github")
+    known = Lake(built_world).known_graph("github")
     logins = set(network.accounts["login"])
     assert 55 <= len(logins) <= 70
     assert len(logins & set(pl.read_parquet(known)["source"])) >= 0.9 * len(logins)
@@ -81,7 +81,7 @@ def test_the_archive_gives_a_network_whose_planted_graph_shows(lake: Lake, sampl
     assert recovery(table, known) > 0.85
 
 
-def test_the_zip_gives_a_network_whose_planted_graph_shows(tmp_path: Path, sample_home: Path):
-    files = fetch_social_evolution(str(sample_paths(sample_home).social_evolution), Lake(tmp_path), False)
+def test_the_zip_gives_a_network_whose_planted_graph_shows(tmp_path: Path, built_world: Path):
+    files = fetch_social_evolution(str(sample_paths(built_world).social_evolution), Lake(tmp_path), False)
     table = social_evolution_table(files, SocialEvolutionRules())
-    assert recovery(table, Lake(sample_home).known_graph("social_evolution")) > 0.85
+    assert recovery(table, Lake(built_world).known_graph("social_evolution")) > 0.85
