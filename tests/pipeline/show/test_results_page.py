@@ -180,9 +180,14 @@ def test_a_page_in_the_documentation_was_written_by_this_code() -> None:
 
 def test_the_page_in_the_documentation_fits_two_screens_with_its_evidence_beside_it() -> None:
     page = ROOT / "docs" / "results.md"
-    if not evidence_of(page).exists():
-        pytest.skip("the documentation's page is not written yet: make reproduce writes it")
-    assert len(page.read_text(encoding="utf-8").splitlines()) <= 90
+    text, evidence = (path.read_text(encoding="utf-8") for path in (page, evidence_of(page)))
+    assert len(text.splitlines()) <= 90
+    assert evidence.startswith(HEAD)
+    assert f"({evidence_of(page).name})" in text
+    assert f"({page.name})" in evidence
+    shown = set(re.findall(r"\]\(results/(.*?)\)", evidence))
+    assert shown == {path.name for path in page.with_suffix("").iterdir()}
+    assert set(re.findall(r"Fig\. \d", text + evidence)) == {"Fig. 5", "Fig. 8"}
 
 
 # --- tables and marks
