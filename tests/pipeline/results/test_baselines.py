@@ -22,7 +22,7 @@ Score = Callable[[int, int], float]
 
 @pytest.fixture
 def table(tmp_path: Path) -> EventTable:
-    return store_table(Lake(tmp_path))
+    return store_table(Lake(tmp_path), events=150)
 
 
 def to_rank(table: EventTable) -> pl.DataFrame:

@@ -68,6 +68,7 @@ def test_names_with_markup_stay_text_in_the_drawings(drawn):
     assert "Zoë" in together
 
 
+@pytest.mark.slow
 def test_drawing_the_same_results_twice_gives_the_same_bytes(stored, drawn):
     before = {figure.name: (figure.svg.read_bytes(), figure.png.read_bytes()) for figure in drawn}
     again = {f.name: (f.svg.read_bytes(), f.png.read_bytes()) for f in draw_figures(stored, "toy")}

@@ -126,6 +126,7 @@ def test_the_pages_number_figures_as_the_paper_does(text: str, evidence: str) ->
     assert "## Fig. 8: association graphs" in evidence
 
 
+@pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(stored: Lake, page: Path, tmp_path: Path) -> None:
     assert text_of(stored) == text_of(stored)
     again = store(draw(stored, github(stored)), github(stored), tmp_path)
