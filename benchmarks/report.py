@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse
 from pipeline.show.report import write_report
-from tests.stored_results import store_results
+from tests.small_world import store_results
 
 STEPS = 40
 # Each step is timed until the browser has painted it: the frame after the next has begun.

@@ -5,11 +5,9 @@ from pathlib import Path
 
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results import published
-from pipeline.results.agreement import write_attention_auc
 from pipeline.results.baselines import baselines
-from pipeline.results.metrics import write_link_prediction, write_training_curves
-from pipeline.results.warehouse import build_warehouse, write_dataset_stats
-from tests.ranked_lake import store_table, store_variant
+from pipeline.results.warehouse import build_warehouse
+from tests.small_world import store_table, store_variant, write_results
 
 VARIANTS = (
     "dyrep-concat",
@@ -58,8 +56,5 @@ def pretend(lake: Lake, dataset: str, column: int) -> None:
 
 def rebuild(lake: Lake) -> None:
     """The result tables and the warehouse."""
-    write_dataset_stats(lake)
-    write_link_prediction(lake)
-    write_training_curves(lake)
-    write_attention_auc(lake)
+    write_results(lake)
     build_warehouse(lake)

@@ -15,7 +15,7 @@ from model import TrainingSettings, load, train
 from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from pipeline.variants import variant_named
-from tests.ranked_lake import store_table
+from tests.small_world import store_table
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ("dev", "doctor", "page", "predict", "report", "reproduce", "run", "sample", "train")

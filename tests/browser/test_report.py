@@ -8,7 +8,10 @@ from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
-from tests.stored_results import store_results
+from tests.small_world import store_results
+
+# One worker makes what all these tests look at.
+pytestmark = pytest.mark.xdist_group("browser_report")
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>bold</b>"
 # A step that takes this long is not slow but broken; the measured figure is in benchmarks/report.py.

@@ -19,15 +19,11 @@ from model.learning import Run, new_run, resume
 from model.stream import load_stream
 from model.training import TrainingSettings, train
 from pipeline.variants import variant_named
-from tests.model.test_training import RELATIONS, assert_identical, contents, write_table
+from tests.model.test_training import assert_identical, contents
+from tests.small_world import RELATIONS
 
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=2, batch=10, d=4, snapshots=4, checkpoint_minutes=0)
 VARIANT = variant_named("ldg_learned_sparse-bilinear", RELATIONS)
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_table(tmp_path_factory.mktemp("small"))
 
 
 def begun(dataset: Path) -> Run:

@@ -15,7 +15,7 @@ from model import TrainingSettings, load, train
 from model.forecast import DensityForecaster, Forecaster
 from model.ranking import Frequencies
 from model.stream import load_stream
-from tests.model.small_table import write_table
+from tests.small_world import write_table
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = TrainingSettings(seeds=(3, 5), epochs=1, batch=10, d=4, snapshots=3)
@@ -34,7 +34,7 @@ KEYS = [
 def home(tmp_path_factory) -> Path:
     """A home with one small dataset and a trained model of each family."""
     home = tmp_path_factory.mktemp("home")
-    dataset = write_table(home / "datasets" / "small")
+    dataset = write_table(home / "datasets" / "small", name="small", nodes=12, events=90)
     for key in KEYS:
         train(dataset, key, SETTINGS, home / "models" / "small" / key)
     return home
@@ -98,7 +98,7 @@ def test_a_forecast_sees_the_events_before_its_moment_and_no_other(key, home, tm
         ({"node": "nod 7"}, "nearest names are 'node 7'"),
         ({"node": 12}, r"node takes 0…11 in 'small', not 12"),
         ({"node": 0, "top": 0}, "top takes 1 or more"),
-        ({"node": 0, "at": datetime(2013, 1, 1)}, "at takes a time after 2013-01-01 00:"),
+        ({"node": 0, "at": datetime(2013, 1, 1)}, "at takes a time after 2013-01-01 19:"),
         ({"node": 0, "at": datetime(2014, 1, 1, tzinfo=UTC)}, "without a zone"),
     ],
 )
@@ -114,7 +114,7 @@ def test_a_folder_without_a_finished_training_or_its_table_is_refused(home, tmp_
     with pytest.raises(FileNotFoundError, match="pass dataset"):
         load(trained, tmp_path)
     with pytest.raises(ValueError, match="another event table"):
-        load(trained, write_table(tmp_path / "other", seed=1))
+        load(trained, write_table(tmp_path / "other", name="small", nodes=12, events=90, seed=1))
 
 
 def test_another_family_only_gives_probabilities():
@@ -133,7 +133,7 @@ def test_importing_the_package_imports_no_torch():
 
 @pytest.mark.slow
 def test_the_example_runs(tmp_path):
-    write_table(tmp_path / "data" / "sample" / "datasets" / "github", events=1200)
+    write_table(tmp_path / "data" / "sample" / "datasets" / "github", name="github", events=1200)
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "forecast.py"],
         cwd=tmp_path,

@@ -9,10 +9,8 @@ import pytest
 
 from pipeline.event_table import Split, dataset_names, read_event_table, write_event_table
 from pipeline.lake import Lake, write_parquet
-from pipeline.results.agreement import write_attention_auc
 from pipeline.results.baselines import baselines
-from pipeline.results.metrics import write_link_prediction, write_training_curves
-from pipeline.results.warehouse import build_warehouse, write_dataset_stats
+from pipeline.results.warehouse import build_warehouse
 from pipeline.settings import Settings
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
@@ -30,7 +28,7 @@ from pipeline.sources.gharchive.subnetwork import (
 from pipeline.sources.registry import registry
 from pipeline.sources.social_evolution.events import scan
 from tests.pipeline.sources.gharchive.making import lines, modern, store
-from tests.stored_results import store_results
+from tests.small_world import store_results
 
 # As patterns these match the neighbours `a 1 b`, or nothing at all.
 HOMES = ["a [1] *b", "a [!x] b", "[", "**", "{a,b}"]
@@ -102,8 +100,6 @@ def test_the_whole_pipeline_runs_in_a_home_of_any_name_and_reads_nothing_beside_
 def test_results_figures_and_report_are_made_in_a_home_of_any_name(tmp_path: Path) -> None:
     lake = Lake(tmp_path / HOMES[0])
     store_results(lake)
-    for write in (write_dataset_stats, write_link_prediction, write_attention_auc, write_training_curves):
-        write(lake)
     assert len(draw_figures(lake, "toy")) == 5
     build_warehouse(lake)
     assert write_report(lake).exists()

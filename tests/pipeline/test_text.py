@@ -15,7 +15,7 @@ from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
 from pipeline.show.terminal import print_tables
 from pipeline.text import IN_A_DOCUMENT, printable, printable_document
-from tests.stored_results import store_results
+from tests.small_world import store_results
 
 # One worker makes what all these tests look at.
 pytestmark = pytest.mark.xdist_group("text")

@@ -14,7 +14,7 @@ from pipeline.lake import Lake, write_parquet
 from pipeline.results.agreement import attention_auc, known_graphs, ranking, with_pick, write_attention_auc
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
-from tests.ranked_lake import store_table, store_variant
+from tests.small_world import store_table, store_variant
 
 
 @pytest.fixture

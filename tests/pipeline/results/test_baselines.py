@@ -17,14 +17,14 @@ from pipeline.lake import Lake
 from pipeline.results.baselines import baselines, predictors, ranks
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
-from tests.ranked_lake import store_table
+from tests.small_world import store_table
 
 Score = Callable[[int, int], Any]  # a number, or a tuple of them
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> EventTable:
-    return store_table(Lake(tmp_path))
+    return store_table(Lake(tmp_path), events=150)
 
 
 def to_rank(table: EventTable) -> pl.DataFrame:

@@ -25,7 +25,7 @@ from pipeline.results.metrics import (
     write_training_curves,
 )
 from pipeline.results.trained import current_variants
-from tests.ranked_lake import store_table, store_variant
+from tests.small_world import STEPS, store_table, store_variant
 
 
 def obvious_rank(scores: np.ndarray, target: int, source: int) -> float:
@@ -185,7 +185,7 @@ def test_rankings_that_miss_communications_are_refused(lake: Lake, table: EventT
 
 
 def test_curves_of_all_variants_are_one_table(lake: Lake, table: EventTable) -> None:
-    assert write_training_curves(lake) == {"training_curves": 2 * 2 * 4}
+    assert write_training_curves(lake) == {"training_curves": 2 * 2 * 2 * STEPS}
     mine = training_curves(lake).filter(pl.col("variant") == "dyrep", pl.col("seed") == 1)
     kept = pl.read_parquet(lake.model("toy", "dyrep-concat") / "curves.parquet").filter(pl.col("seed") == 1)
     assert mine.select(kept.columns).rows() == kept.rows()

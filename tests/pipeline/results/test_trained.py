@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.lake import Lake
 from pipeline.results.trained import current_variants, finished, read_facts, trained_variants, with_records
-from tests.ranked_lake import store_table, store_variant
+from tests.small_world import store_table, store_variant
 
 
 @pytest.fixture

@@ -19,15 +19,12 @@ from pipeline import variants
 from pipeline.event_table import write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results import published
-from pipeline.results.agreement import write_attention_auc
-from pipeline.results.baselines import baselines
-from pipeline.results.metrics import write_link_prediction, write_training_curves
-from pipeline.results.warehouse import build_warehouse, dataset_stats, write_dataset_stats
+from pipeline.results.warehouse import build_warehouse, dataset_stats
 from pipeline.schemas import PUBLISHED, RESULTS, WAREHOUSE
 from pipeline.show.terminal import print_tables
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
-from tests.ranked_lake import store_table, store_variant
+from tests.small_world import store_results, store_table, store_variant, write_results
 
 ROOT = Path(__file__).parents[3]
 # Full of rows once a dataset has results and the archive a day.
@@ -41,18 +38,8 @@ def lake(tmp_path: Path) -> Lake:
 
 def fill(lake: Lake, dataset: str = "toy", *variants: str) -> None:
     """A dataset with everything that is made of it."""
-    table = store_table(lake, dataset)
-    for variant in variants or ("dyrep-concat", "dyrep-bilinear", "ldg_learned_sparse-bilinear"):
-        store_variant(lake, table, variant)
-    write_parquet(baselines(table), lake.dataset(dataset) / "baselines.parquet")
-    write_results(lake)
-
-
-def write_results(lake: Lake) -> None:
-    write_dataset_stats(lake)
-    write_link_prediction(lake)
-    write_training_curves(lake)
-    write_attention_auc(lake)
+    variants = variants or ("dyrep-concat", "dyrep-bilinear", "ldg_learned_sparse-bilinear")
+    store_results(lake, dataset, variants=variants, snapshots=3)
 
 
 def store_archive(lake: Lake, day: str) -> None:

@@ -59,6 +59,7 @@ def test_a_build_that_was_killed_is_completed_by_the_next(built_world: Path, tmp
     assert contents(tmp_path) == contents(built_world)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_did(built_world: Path):
     command = [sys.executable, "-m", "assets", "--home", str(built_world), "sample"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -77,6 +78,7 @@ def test_the_home_carries_the_settings_that_fit(built_world: Path, monkeypatch: 
     assert (settings.github_history, settings.github_end) == (FIRST_DAY, LAST_DAY)
 
 
+@pytest.mark.slow
 def test_settings_edited_in_the_sample_home_stay(tmp_path: Path):
     build(tmp_path)
     edited = sample_paths(tmp_path).environment.read_text().replace("LDG_SEEDS=3", "LDG_SEEDS=5")
@@ -85,6 +87,7 @@ def test_settings_edited_in_the_sample_home_stay(tmp_path: Path):
     assert sample_paths(tmp_path).environment.read_text() == edited
 
 
+@pytest.mark.slow
 def test_a_home_that_was_moved_points_to_its_new_place(built_world: Path, tmp_path: Path):
     moved = tmp_path / "a home"
     shutil.copytree(built_world, moved)
