@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names
 from pipeline.lake import Lake, read_parquet, write_parquet
-from pipeline.schemas import BASELINES, RESULTS, Table
+from pipeline.schemas import BASELINES, Table
 
 
 def stacked(frames: Iterable[pl.DataFrame], table: Table) -> pl.DataFrame:
@@ -27,17 +27,9 @@ def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:
         for dataset in dataset_names(lake):
             path = lake.dataset(dataset) / "baselines.parquet"
             if path.exists():
-                yield complete(read_parquet(path).with_columns(dataset=pl.lit(dataset)), table)
+                yield read_parquet(path).with_columns(dataset=pl.lit(dataset))
     elif (path := lake.results / f"{table}.parquet").exists():
-        yield complete(read_parquet(path), table)
-
-
-def complete(rows: pl.DataFrame, table: str) -> pl.DataFrame:
-    """`rows` of an earlier version's file with the columns that the table has since: null."""
-    types = RESULTS[table].types
-    return rows.with_columns(
-        pl.lit(None, types[name]).alias(name) for name in types if name not in rows.columns
-    )
+        yield read_parquet(path)
 
 
 def read_result(lake: Lake, result: str, table: EventTable) -> pl.DataFrame | None:

@@ -527,6 +527,6 @@ def test_the_queries_of_the_documentation_run(lake: Lake, document: str) -> None
     build_warehouse(lake)
     blocks = re.findall(r"```sql\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL)
     queries = [sql for block in blocks for sql in block.split(";") if sql.strip()]
-    assert len(queries) >= 3
+    assert queries
     for sql in queries:
         assert query(lake, sql), sql
