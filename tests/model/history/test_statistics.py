@@ -12,7 +12,7 @@ from model.history.room import from_arrays, to_arrays
 from model.history.update import FAR
 from pipeline.lake import Lake
 from tests.model.history.plain import Plain
-from tests.ranked_lake import store_table
+from tests.small_world import store_table
 
 
 @pytest.fixture(scope="module")

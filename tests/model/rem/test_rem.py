@@ -23,7 +23,7 @@ from model.rem.standard import Standard
 from model.rem.training import Training, train_rem
 from pipeline.lake import Lake
 from pipeline.rem_variants import GROUPS, RemVariant, rem_variants
-from tests.ranked_lake import store_table
+from tests.small_world import store_table
 
 SMALL = RemSettings(
     seeds=(0, 3), epochs=2, batch=16, candidates=5, hidden=(8, 4), base_hidden=(6, 3), silent=20
