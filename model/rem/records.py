@@ -25,25 +25,15 @@ from model.stream import Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
+from pipeline.schemas import ATTENTION, CURVES, EMBEDDINGS, PREDICTIONS, RANKINGS
 
 PARTNERS = 10
-ATTENTION = {
-    "seed": pl.Int64,
-    "snapshot": pl.Int32,
-    "label": pl.String,
-    "created_at": pl.Datetime("us"),
-    "edge_type": pl.Int32,
-    "u": pl.Int32,
-    "v": pl.Int32,
-    "weight": pl.Float32,
+GRAPH = {
+    **ATTENTION.types,
     "posterior": pl.Float32,
 }
-PREDICTIONS = {
-    "seed": pl.Int64,
-    "node": pl.Int32,
-    "partner": pl.Int32,
-    "rank": pl.Int32,
-    "density": pl.Float64,
+REASONED = {
+    **PREDICTIONS.types,
     "why": pl.String,
 }
 CONTRIBUTIONS = {
@@ -136,17 +126,18 @@ def write_rem_records(
     state |= history_tensors(reading, "test.history.")
     write_tensors(state, header, folder / "state.safetensors")
     graph = latent_graph(reading, weights, layout, standard, variant, seeds)
-    write_parquet(graph, folder / "attention.parquet")
-    empty = pl.DataFrame(schema={"seed": pl.Int64, "node": pl.Int32, "z": pl.List(pl.Float32)})
-    write_parquet(empty, folder / "embeddings.parquet")
+    write_parquet(ATTENTION.cast(graph), folder / "attention.parquet")
+    write_parquet(graph.select("seed", "edge_type", "u", "v", "posterior"), folder / "posterior.parquet")
+    write_parquet(pl.DataFrame(schema=EMBEDDINGS.types), folder / "embeddings.parquet")
     with Progress(f"rank {variant.key}", len(stream) - test, "events", log) as progress:
         ranks = rank_events(reading, len(stream), weights, layout, standard, progress.advance)
     rankings = ranking_rows(stream, np.concatenate([chosen[0].ranks, ranks], 1), seeds)
-    write_parquet(rankings, folder / "rankings.parquet")
+    write_parquet(RANKINGS.cast(rankings), folder / "rankings.parquet")
     predictions, added = forecasts(reading, weights, layout, standard, seeds[0])
-    write_parquet(predictions, folder / "predictions.parquet")
+    write_parquet(PREDICTIONS.cast(predictions), folder / "predictions.parquet")
+    write_parquet(predictions.select("seed", "node", "partner", "why"), folder / "reasons.parquet")
     write_parquet(added, folder / "contributions.parquet")
-    write_parquet(curve_rows(seeds, losses, measured), folder / "curves.parquet")
+    write_parquet(CURVES.cast(curve_rows(seeds, losses, measured)), folder / "curves.parquet")
     epochs = np.argmin(np.array(measured), axis=0) + 1
     summary = {
         **identity,
@@ -227,7 +218,7 @@ def latent_graph(
     pair has a past, so the graph `initial` has no rows.
     """
     if variant.form != "branching":
-        return pl.DataFrame(schema=ATTENTION)
+        return pl.DataFrame(schema=GRAPH)
     stream, now = reading.events.stream, moment_of(reading)
     seen_at = seen_columns(reading.names)
     parts = []
@@ -258,7 +249,7 @@ def latent_graph(
         snapshot=pl.lit(1), label=pl.lit("final"), created_at=pl.lit(moment, pl.Datetime("us"))
     )
     return labelled.filter(pl.col("weight") > 0).select(
-        pl.col(name).cast(dtype) for name, dtype in ATTENTION.items()
+        pl.col(name).cast(dtype) for name, dtype in GRAPH.items()
     )
 
 
@@ -290,6 +281,6 @@ def forecasts(
             rows.append((seed, node, int(others[at]), rank, float(probability[at]), why))
             parts += [(seed, node, int(others[at]), group, value) for group, value in of_groups.items()]
     return (
-        pl.DataFrame(rows, schema=PREDICTIONS, orient="row"),
+        pl.DataFrame(rows, schema=REASONED, orient="row"),
         pl.DataFrame(parts, schema=CONTRIBUTIONS, orient="row"),
     )

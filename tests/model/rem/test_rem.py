@@ -69,7 +69,9 @@ def test_a_finished_training_holds_the_files_of_every_variant(dataset: Path, tra
     predictions = pl.read_parquet(trained / "predictions.parquet")
     assert predictions.height == 16 * 10
     assert set(predictions["seed"]) == {0}
-    assert (predictions["why"].str.len_chars() > 0).all()
+    reasons = pl.read_parquet(trained / "reasons.parquet")
+    assert reasons.select("node", "partner").equals(predictions.select("node", "partner"))
+    assert (reasons["why"].str.len_chars() > 0).all()
     assert not (trained / "checkpoint.safetensors").exists()
 
 
@@ -89,7 +91,10 @@ def test_the_latent_graph_holds_pairs_with_a_past_and_proper_probabilities(
     met = {frozenset(pair) for pair in zip(events.stream.u[:test], events.stream.v[:test], strict=True)}
     assert {frozenset(pair) for pair in graph.select("u", "v").iter_rows()} == met
     assert set(graph["edge_type"]) == {0, 1}
-    assert (graph.group_by("seed", "u", "v").agg(pl.col("posterior").sum())["posterior"] <= 1 + 1e-5).all()
+    posterior = pl.read_parquet(trained / "posterior.parquet")
+    assert (
+        posterior.group_by("seed", "u", "v").agg(pl.col("posterior").sum())["posterior"] <= 1 + 1e-5
+    ).all()
     assert (graph.group_by("seed", "u").agg(pl.col("weight").sum())["weight"] <= 1 + 1e-5).all()
 
 
