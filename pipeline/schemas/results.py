@@ -1,0 +1,99 @@
+"""Results: `results/<name>.parquet`; baselines lie beside their event table."""
+
+from pipeline.schemas.columns import BY_ROLE, DATASET, METRIC_COLUMNS, MODEL
+from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, TIME, Column, Table, named
+from pipeline.schemas.trained import CURVES
+
+LINK_PREDICTION = Table(
+    "link_prediction",
+    "One row per trained variant, seed and split: how well communications were ranked, as in the paper.",
+    (
+        *MODEL,
+        Column("split", TEXT, "`validation` (what the epoch was chosen on) or `test`"),
+        *METRIC_COLUMNS,
+        BY_ROLE,
+    ),
+)
+LINK_PREDICTION_BY_SLOT = Table(
+    "link_prediction_by_slot",
+    "The same per time slot of the test period; a slot without a communication has no row.",
+    (
+        *MODEL,
+        Column("split", TEXT, "always `test`"),
+        *METRIC_COLUMNS,
+        Column("slot_start", TIME, "where the slot begins"),
+        Column("slot_end", TIME, "where it ends (exclusive)"),
+    ),
+)
+LINK_PREDICTION_BY_GROUP = Table(
+    "link_prediction_by_group",
+    "The same per group of events.",
+    (
+        *MODEL,
+        Column("split", TEXT, "`validation` or `test`"),
+        Column("grouping", TEXT, "what the groups are: `kind`, `type` or `pair`"),
+        Column("value", TEXT, "which group"),
+        *METRIC_COLUMNS,
+    ),
+)
+BASELINES = Table(
+    "baselines",
+    "One row per predictor that learns nothing, on the test communications, ranked like the models'.",
+    (
+        DATASET,
+        Column("baseline", TEXT, "name of the predictor"),
+        Column("relation", TEXT, "the association graph it stands on, if it does"),
+        *METRIC_COLUMNS,
+        Column("never_seen_events", COUNT, "number of test communications whose pair had no event before"),
+        Column("never_seen_mar", NUMBER, "MAR of these"),
+        Column("never_seen_hits_at_10", NUMBER, "HITS@10 of these"),
+        BY_ROLE,
+    ),
+)
+ATTENTION_AUC = Table(
+    "attention_auc",
+    "One row per learned graph and known graph: how well attention S separates the known graph's edges, "
+    "over all ordered pairs of different nodes.",
+    (
+        *MODEL,
+        Column(
+            "edge_type", SMALL, "which of the model's edge types, from 0; null is the sum over all of them"
+        ),
+        Column(
+            "relation",
+            TEXT,
+            "the known graph's relation; `planted` is one known from outside, as in the sample world",
+        ),
+        Column("snapshot", TEXT, "which of the relation's graphs: `initial` or `final`"),
+        Column("auc", NUMBER, "area under the ROC curve: 0.5 is chance"),
+        Column("average_precision", NUMBER, "average precision: `pairs` divided by N(N − 1) is chance"),
+        Column("attention", TEXT, "`final`: S after the last training event; `initial`: its random start"),
+        Column("picked", FLAG, "whether this edge type stands for the model in `table_4`"),
+        Column("pairs", COUNT, "edges of the known graph, off the diagonal"),
+    ),
+)
+TRAINING_CURVES = Table(
+    "training_curves",
+    "One row per trained variant, seed and optimizer step.",
+    (*MODEL, *CURVES.columns[1:]),
+)
+RESULTS = named(
+    (
+        LINK_PREDICTION,
+        LINK_PREDICTION_BY_SLOT,
+        LINK_PREDICTION_BY_GROUP,
+        BASELINES,
+        ATTENTION_AUC,
+        TRAINING_CURVES,
+    )
+)
+LEFT_OUT = Table(
+    "left_out",
+    "Result rows that are not shown: their dataset is gone, or its event table has changed since.",
+    (
+        Column("table_name", TEXT, "the result table"),
+        DATASET,
+        Column("rows", COUNT, "how many rows"),
+        Column("reason", TEXT, "why, and what to do"),
+    ),
+)

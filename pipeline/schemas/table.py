@@ -1,0 +1,77 @@
+"""What a table and a column are: names, types in Parquet and in SQL, and what a value means."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+Type = pl.DataType | type[pl.DataType]
+TIME = pl.Datetime("us")
+TEXT, NUMBER, COUNT, SMALL, FLAG = pl.String, pl.Float64, pl.Int64, pl.Int32, pl.Boolean
+SQL_TYPES: tuple[tuple[Type, str], ...] = (
+    (pl.String, "VARCHAR"),
+    (pl.Int64, "BIGINT"),
+    (pl.Int32, "INTEGER"),
+    (pl.Float64, "DOUBLE"),
+    (pl.Float32, "FLOAT"),
+    (pl.Boolean, "BOOLEAN"),
+    (pl.Date, "DATE"),
+    (TIME, "TIMESTAMP"),
+    (pl.List(pl.String), "VARCHAR[]"),
+    (pl.List(pl.Float32), "FLOAT[]"),
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, its type in Parquet, and what a value means."""
+
+    name: str
+    dtype: Type
+    description: str
+
+    @property
+    def sql_type(self) -> str:
+        """The type in the warehouse."""
+        return next(sql for dtype, sql in SQL_TYPES if dtype == self.dtype)
+
+
+FINGERPRINT = Column(
+    "fingerprint", TEXT, "hash of the whole event table, which every result made from it carries"
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its name, what it holds in a sentence, and its columns in order."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) != len(self.columns):
+            raise ValueError(f"columns of {self.name} has a name twice: {', '.join(self.names)}")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """The polars schema."""
+        return {column.name: column.dtype for column in self.columns}
+
+    def cast(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """`rows` with exactly these columns, in order and of these types."""
+        return rows.select(pl.col(column.name).cast(column.dtype) for column in self.columns)
+
+    def stored(self) -> "Table":
+        """A result table as its Parquet file has it: each row names the event table it was made from."""
+        return Table(self.name, self.description, (*self.columns, FINGERPRINT))
+
+
+def named(tables: Iterable[Table]) -> dict[str, Table]:
+    """Tables by name."""
+    return {table.name: table for table in tables}

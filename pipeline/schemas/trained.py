@@ -1,0 +1,72 @@
+"""A trained variant: the files of `models/<dataset>/<variant>/`."""
+
+import polars as pl
+
+from pipeline.schemas.columns import SEED, U, V
+from pipeline.schemas.datasets import NODES
+from pipeline.schemas.table import COUNT, NUMBER, SMALL, TEXT, TIME, Column, Table, named
+
+CURVES = Table(
+    "curves",
+    "One row per seed and optimizer step.",
+    (
+        SEED,
+        Column("step", COUNT, "number of the step, from 0"),
+        Column("epoch", COUNT, "number of the epoch, from 0"),
+        Column("loss_events", NUMBER, "loss of the events"),
+        Column("loss_nonevents", NUMBER, "loss of the sampled non-events"),
+        Column("loss_kl", NUMBER, "KL term"),
+        Column("mar", NUMBER, "validation MAR, at the last step of an epoch"),
+        Column(
+            "test_mar",
+            NUMBER,
+            "test MAR after learning on through validation, at an epoch's last step; never used to choose",
+        ),
+    ),
+)
+RANKINGS = Table(
+    "rankings",
+    "One row per seed and event of the validation and test periods, of both kinds.",
+    (
+        SEED,
+        Column("idx", COUNT, "the event's place in the dataset"),
+        Column("split", TEXT, "`validation` or `test`"),
+        Column("rank_v", pl.Float32, "rank of v among the candidates of u, from 0; ties share the mean rank"),
+        Column("rank_u", pl.Float32, "rank of u among the candidates of v"),
+    ),
+)
+ATTENTION = Table(
+    "attention",
+    "One row per non-zero entry of the attention S; snapshots between the ends are the first seed's only.",
+    (
+        SEED,
+        Column(
+            "snapshot",
+            SMALL,
+            "number of the snapshot: 0 before the first event, the last at the end of training",
+        ),
+        Column("label", TEXT, "`initial`, `final` or null"),
+        Column("created_at", TIME, "time of the last event before it; null for `initial`"),
+        Column("edge_type", SMALL, "which edge type, from 0"),
+        U,
+        V,
+        Column("weight", pl.Float32, "the entry"),
+    ),
+)
+EMBEDDINGS = Table(
+    "embeddings",
+    "One row per seed and node, after the last training event.",
+    (SEED, NODES.columns[0], Column("z", pl.List(pl.Float32), "the embedding")),
+)
+PREDICTIONS = Table(
+    "predictions",
+    "The ten likeliest next partners of each node after the last event, for the first seed.",
+    (
+        SEED,
+        NODES.columns[0],
+        Column("partner", SMALL, "the partner"),
+        Column("rank", SMALL, "its rank, from 0"),
+        Column("density", NUMBER, "conditional density of an event of the two"),
+    ),
+)
+TRAINED = named((CURVES, RANKINGS, ATTENTION, EMBEDDINGS, PREDICTIONS))
