@@ -25,6 +25,7 @@ from assets.headless.side_by_side import Outcome, Training, run_trainings
 from assets.headless.steps import Step, materialize
 from assets.metadata import shown_training
 from assets.rules import chosen_datasets, chosen_variants
+from assets.versions import version_of_training, version_tags
 from pipeline.lake import sweep
 from pipeline.locks import LockedError
 from pipeline.rem_variants import RemVariant
@@ -147,6 +148,7 @@ class HeadlessRun:
                 AssetKey([model.dataset, "trained_models"]),
                 partition=model.variant.key,
                 metadata=shown_training(model.folder, model.summary),
+                tags=version_tags(version_of_training(model.summary)),
             )
         )
 

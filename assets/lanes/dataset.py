@@ -19,6 +19,7 @@ from assets.metadata import shown, shown_training
 from assets.partitions import variant_partitions
 from assets.rules import training_settings
 from assets.schedules import REFRESHED
+from assets.versions import version_of_facts, version_of_files, version_of_training
 from pipeline.event_table import check_event_table, read_event_table, write_event_table
 from pipeline.lake import write_parquet
 from pipeline.results.baselines import baselines
@@ -48,10 +49,10 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
             write_event_table(spec.build(settings), folder)
             table = read_event_table(folder)
         violations = check_event_table(table)
+        fingerprint = table.metadata["fingerprint"]
         return MaterializeResult(
-            metadata=shown(
-                table.events, **table.metadata["stats"], fingerprint=table.metadata["fingerprint"]
-            ),
+            metadata=shown(table.events, **table.metadata["stats"], fingerprint=fingerprint),
+            data_version=version_of_facts(fingerprint),
             check_results=[
                 AssetCheckResult(
                     passed=not violations, check_name="well_formed", metadata={"violations": violations}
@@ -94,7 +95,9 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
             except CheckpointError as refused:
                 context.log.warning(f"{refused} Training starts over.")
                 trained = training(start_over=True)
-        return MaterializeResult(metadata=shown_training(folder, trained))
+        return MaterializeResult(
+            metadata=shown_training(folder, trained), data_version=version_of_training(trained)
+        )
 
     @asset(
         key=[spec.name, "no_learn_baselines"],
@@ -112,6 +115,7 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         with table_locked(context, settings.lake, spec.name):
             table = baselines(read_event_table(folder))
             write_parquet(table, folder / "baselines.parquet")
-        return MaterializeResult(metadata=shown(table))
+            version = version_of_files([folder / "baselines.parquet"])
+        return MaterializeResult(metadata=shown(table), data_version=version)
 
     return [event_table, trained_models, no_learn_baselines]

@@ -11,6 +11,7 @@ from assets.locks import day_locked, days_locked, table_locked
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS, MONTHLY_RUNS
 from assets.schedules import REFRESHED
+from assets.versions import version_of_files
 from pipeline.lake import read_parquet
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.day import read_day
@@ -99,6 +100,9 @@ def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Se
     with table_locked(context, settings.lake, "github"):
         subnetwork = find_subnetwork(settings.lake.github_events, subnetwork_rule(settings))
         write_subnetwork(subnetwork, settings.lake.github_subnetwork)
+        # The event table is made from it and from the days themselves, so that its version tells of both.
+        days = sorted(settings.lake.github_accounts.glob("*.parquet"))
+        version = version_of_files([settings.lake.github_subnetwork / "accounts.parquet", *days])
     return MaterializeResult(
         metadata=shown(
             subnetwork.accounts,
@@ -106,5 +110,6 @@ def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Se
             days=subnetwork.days,
             missing_days=subnetwork.missing_days,
             **{f"removed_{rule}": count for rule, count in subnetwork.removed.items()},
-        )
+        ),
+        data_version=version,
     )

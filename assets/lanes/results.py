@@ -20,6 +20,7 @@ from dagster import (
 
 from assets.metadata import shown
 from assets.schedules import REFRESHED
+from assets.versions import version_of_files
 from pipeline.lake import Lake, read_parquet
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.leaderboard import datasets_lost
@@ -146,7 +147,8 @@ def result_table(
     )
     def table(settings: ResourceParam[Settings]) -> MaterializeResult:
         write(settings.lake)
-        return MaterializeResult(metadata=shown(read_parquet(settings.lake.results / f"{name}.parquet")))
+        path = settings.lake.results / f"{name}.parquet"
+        return MaterializeResult(metadata=shown(read_parquet(path)), data_version=version_of_files([path]))
 
     return table
 

@@ -4,6 +4,7 @@ import polars as pl
 from dagster import AssetExecutionContext, MaterializeResult, ResourceParam, asset
 
 from assets.metadata import shown
+from assets.versions import version_of_facts
 from pipeline.settings import Settings
 from pipeline.sources.social_evolution.files import fetch_social_evolution
 
@@ -20,4 +21,6 @@ def social_evolution_files(
         log=context.log.info,
     )
     found = [{"file": name, "bytes": files.path(name).stat().st_size} for name in files.sha256]
-    return MaterializeResult(metadata=shown(pl.DataFrame(found), source=files.source))
+    return MaterializeResult(
+        metadata=shown(pl.DataFrame(found), source=files.source), data_version=version_of_facts(files.sha256)
+    )
