@@ -28,6 +28,7 @@ from pydantic_settings import (
 
 from pipeline.event_table import is_time_zone
 from pipeline.lake import Lake
+from pipeline.machine import processors
 from pipeline.sources.gharchive.normalize import OWNER_TYPES
 from pipeline.sources.social_evolution.events import RELATIONS
 
@@ -39,11 +40,6 @@ INTERNAL = ("LDG_DAGSTER_STORAGE", "LDG_REAL_DATA")
 
 class SettingError(ValueError):
     """A setting is wrong; the message names the variable, where it is set, and what it takes."""
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def read_day(value: object) -> object:

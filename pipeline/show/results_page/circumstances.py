@@ -3,8 +3,9 @@
 import json
 from itertools import groupby
 
+from pipeline.machine import Machine
 from pipeline.progress import duration
-from pipeline.runs import Machine, Session
+from pipeline.runs import Session
 from pipeline.show.labels import NONE
 from pipeline.show.results_page.markdown import folded, table
 from pipeline.show.results_page.measured import Measured

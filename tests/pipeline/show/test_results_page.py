@@ -11,8 +11,9 @@ from scipy import stats
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake
+from pipeline.machine import Machine
 from pipeline.results.warehouse import build_warehouse
-from pipeline.runs import FinishedTraining, Machine, Session
+from pipeline.runs import FinishedTraining, Session
 from pipeline.show.results_page import (
     HEAD,
     evidence_of,
