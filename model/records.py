@@ -21,6 +21,7 @@ from model.state import State, initial_state
 from model.stream import Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.progress import Progress
+from pipeline.runs import commit
 
 PARTNERS = 10
 
@@ -71,6 +72,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
         "stopped": {str(seed): reason for seed, reason in run.stopped.items()},
         "not_ranked": {"associations_of_another_relation": int((stream.idx[validation:] < 0).sum())},
         "training_seconds": round(run.seconds, 3),
+        "commit": commit(),
         "finished_at": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds"),
     }
     write_json(summary, folder / "model.json")

@@ -83,6 +83,11 @@ class Lake:
         """The report a person looks at."""
         return self.home / "report" / "index.html"
 
+    @property
+    def models(self) -> Path:
+        """Every trained variant, in `<dataset>/<variant>` folders."""
+        return self.home / "models"
+
     def github_day(self, day: date) -> Path:
         """Folder of one file day's normalized events."""
         return self.github_events / f"date={day.isoformat()}"
@@ -93,7 +98,7 @@ class Lake:
 
     def model(self, dataset: str, variant: str) -> Path:
         """Folder of everything kept of one trained variant (all its seeds)."""
-        return self.home / "models" / dataset / variant
+        return self.models / dataset / variant
 
     def lock(self, *names: str) -> Path:
         """What a process locks while it makes something: `lock("days", "2013-02-15")`, for instance."""

@@ -25,6 +25,7 @@ from model.stream import Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
+from pipeline.runs import commit
 from pipeline.schemas import ATTENTION, CURVES, EMBEDDINGS, PREDICTIONS, RANKINGS
 
 PARTNERS = 10
@@ -150,6 +151,7 @@ def write_rem_records(
         "not_ranked": {"associations_of_another_relation": 0},
         "by_role": variant.by_role,
         "training_seconds": round(seconds, 3),
+        "commit": commit(),
         "finished_at": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds"),
     }
     write_json(summary, folder / "model.json")

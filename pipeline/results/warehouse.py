@@ -1,6 +1,5 @@
 """The warehouse: one DuckDB file, built anew from Parquet and put in place whole, as a window for queries."""
 
-import glob
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -11,14 +10,16 @@ import polars as pl
 from pipeline.event_table import dataset_names, read_event_table
 from pipeline.lake import Lake, read_parquet, replacing
 from pipeline.results import published
+from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
 from pipeline.results.stored import result_rows, write_results
+from pipeline.results.tables import comment, create, insert
+from pipeline.results.trainings import trainings
 from pipeline.schemas import (
     DATASET_ASSOCIATIONS,
     DATASET_EVENTS,
     DATASET_NODES,
     DATASET_STATS,
     GHARCHIVE_FILES,
-    GITHUB_EVENTS,
     LEFT_OUT,
     METRICS_TABLE,
     PUBLISHED_CELLS,
@@ -27,9 +28,10 @@ from pipeline.schemas import (
     PUBLISHED_TABLE_3,
     PUBLISHED_TABLE_4,
     RESULTS,
+    SUBNETWORK,
     TIME,
+    TRAININGS,
     VIEWS,
-    Table,
 )
 
 
@@ -46,8 +48,10 @@ def build_warehouse(lake: Lake) -> Path:
         write_ahead(temporary).unlink(missing_ok=True)
         with duckdb.connect(str(temporary)) as warehouse:
             warehouse.begin()
+            create_home_files(warehouse, lake)
             add_archive(warehouse, lake)
             add_datasets(warehouse, lake)
+            add_trainings(warehouse, lake)
             add_results(warehouse, lake)
             add_printed_tables(warehouse, lake)
             warehouse.commit()
@@ -60,36 +64,6 @@ def build_warehouse(lake: Lake) -> Path:
 def write_ahead(database: Path) -> Path:
     """The log DuckDB keeps beside a database while it is written to."""
     return database.with_name(f"{database.name}.wal")
-
-
-def create(warehouse: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """An empty table, with a comment on it and on each of its columns."""
-    listed = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
-    warehouse.execute(f'create table "{table.name}" ({listed})')
-    comment(warehouse, table, "table")
-
-
-def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> None:
-    """Say in the warehouse what a table or view and each of its columns mean."""
-    comments = [f'comment on {kind} "{table.name}" is {literal(table.description)}']
-    comments += [
-        f'comment on column "{table.name}"."{column.name}" is {literal(column.description)}'
-        for column in table.columns
-    ]
-    warehouse.execute(";".join(comments))
-
-
-def insert(warehouse: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
-    """Add the rows of a frame, column by name."""
-    warehouse.register("rows_to_insert", rows.select(table.names).to_arrow())
-    listed = ", ".join(f'"{column}"' for column in table.names)
-    warehouse.execute(f'insert into "{table.name}" ({listed}) select {listed} from rows_to_insert')  # noqa: S608 - own names
-    warehouse.unregister("rows_to_insert")
-
-
-def literal(text: str) -> str:
-    """`text` as an SQL string."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def dataset_stats(lake: Lake) -> pl.DataFrame:
@@ -111,24 +85,19 @@ def write_dataset_stats(lake: Lake) -> dict[str, int]:
 
 
 def add_archive(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """`gharchive_files`, and `github_events` as a view over Parquet: too large to copy."""
+    """`gharchive_files`, `subnetwork`, and the archive's events as views."""
     create(warehouse, GHARCHIVE_FILES)
-    accounts = [
+    hours = [
         read_parquet(path).select(GHARCHIVE_FILES.names)
         for path in sorted(lake.github_accounts.glob("*.parquet"))
     ]
-    if accounts:
-        insert(warehouse, GHARCHIVE_FILES, pl.concat(accounts, how="vertical_relaxed"))
-    if next(lake.github_events.glob("*/*.parquet"), None) is None:
-        create(warehouse, GITHUB_EVENTS)
-        return
-    # A view stores the path as text, so it must not depend on a reader's working directory.
-    paths = glob.escape(str(lake.github_events.resolve())) + "/*/*.parquet"
-    listed = ", ".join(
-        f'"{column.name}"::{column.sql_type} as "{column.name}"' for column in GITHUB_EVENTS.columns
-    )
-    warehouse.execute(f"create view github_events as select {listed} from read_parquet({literal(paths)})")  # noqa: S608 - own names
-    comment(warehouse, GITHUB_EVENTS, "view")
+    if hours:
+        insert(warehouse, GHARCHIVE_FILES, pl.concat(hours, how="vertical_relaxed"))
+    create(warehouse, SUBNETWORK)
+    accounts = lake.github_subnetwork / "accounts.parquet"
+    if accounts.exists():
+        insert(warehouse, SUBNETWORK, read_parquet(accounts))
+    add_archive_views(warehouse, lake)
 
 
 def add_datasets(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
@@ -144,6 +113,13 @@ def add_datasets(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
             (DATASET_ASSOCIATIONS, events.associations),
         ):
             insert(warehouse, table, rows.with_columns(dataset=pl.lit(dataset)))
+
+
+def add_trainings(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+    """`trainings`, and as views what each of them keeps."""
+    create(warehouse, TRAININGS)
+    insert(warehouse, TRAININGS, trainings(lake))
+    add_training_views(warehouse, lake)
 
 
 def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:

@@ -15,10 +15,11 @@ from pipeline.schemas.views import *
 
 WAREHOUSE = named(
     (
-        *(GHARCHIVE_FILES, GITHUB_EVENTS),
+        *(GHARCHIVE_FILES, GITHUB_EVENTS, QUARANTINE, SUBNETWORK),
         *(DATASET_EVENTS, DATASET_NODES, DATASET_ASSOCIATIONS, DATASET_STATS),
         *RESULTS.values(),
-        LEFT_OUT,
+        *(LEFT_OUT, TRAININGS),
+        *TRAINING_VIEWS.values(),
         *PUBLISHED.values(),
         *VIEWS.values(),
     )

@@ -1,4 +1,4 @@
-"""The archive's hour files, their events, and what could not be read of them."""
+"""The archive's hour files, their events, what could not be read of them, and who forms the subnetwork."""
 
 import polars as pl
 
@@ -42,12 +42,23 @@ GITHUB_EVENTS = Table(
 )
 QUARANTINE = Table(
     "quarantine",
-    "One row per piece of an hour file that could not be read.",
+    "One row per piece of an hour file that could not be read (a view over Parquet).",
     (
         Column("file", TEXT, "name of the hour file"),
         Column("offset", COUNT, "where the piece begins, in bytes of the decompressed file"),
         Column("reason", TEXT, "why it could not be read"),
         Column("bytes", COUNT, "its length"),
         Column("excerpt", TEXT, "its beginning"),
+    ),
+)
+SUBNETWORK = Table(
+    "subnetwork",
+    "One row per account of the archive's dense subnetwork, with what it started in the window.",
+    (
+        Column("login", TEXT, "the account, as it was last spelled"),
+        Column("communications", COUNT, "communications it started"),
+        Column("associations", COUNT, "associations it started"),
+        Column("network_communications", COUNT, "those of its communications towards other members"),
+        Column("network_associations", COUNT, "those of its associations towards other members"),
     ),
 )

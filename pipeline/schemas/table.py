@@ -19,6 +19,7 @@ SQL_TYPES: tuple[tuple[Type, str], ...] = (
     (TIME, "TIMESTAMP"),
     (pl.List(pl.String), "VARCHAR[]"),
     (pl.List(pl.Float32), "FLOAT[]"),
+    (pl.List(pl.Int64), "BIGINT[]"),
 )
 
 

@@ -1,10 +1,10 @@
-"""A trained variant: the files of `models/<dataset>/<variant>/`."""
+"""A trained variant: the files of `models/<dataset>/<variant>/`, and trainings in the warehouse."""
 
 import polars as pl
 
-from pipeline.schemas.columns import SEED, U, V
+from pipeline.schemas.columns import DATASET, INTERACTION, SEED, VARIANT, U, V
 from pipeline.schemas.datasets import NODES
-from pipeline.schemas.table import COUNT, NUMBER, SMALL, TEXT, TIME, Column, Table, named
+from pipeline.schemas.table import COUNT, FINGERPRINT, FLAG, NUMBER, SMALL, TEXT, TIME, Column, Table, named
 
 CURVES = Table(
     "curves",
@@ -70,3 +70,38 @@ PREDICTIONS = Table(
     ),
 )
 TRAINED = named((CURVES, RANKINGS, ATTENTION, EMBEDDINGS, PREDICTIONS))
+
+# --- in the warehouse
+
+TRAININGS = Table(
+    "trainings",
+    "One row per finished training of a dataset, all seeds of a variant at once.",
+    (
+        DATASET,
+        VARIANT,
+        INTERACTION,
+        Column("current", FLAG, "whether the event table is still the one it learned from"),
+        Column("seeds", pl.List(pl.Int64), "the seeds that came to their end"),
+        Column("chosen_epochs", pl.List(pl.Int64), "the epoch that validation chose for each, from 1"),
+        Column("stopped_seeds", pl.List(pl.Int64), "the seeds that diverged and were stopped"),
+        Column("parameters", COUNT, "number of weights of one seed"),
+        Column("settings", TEXT, "how it was trained, as JSON: `settings->>'epochs'`"),
+        Column("seconds", NUMBER, "how long it took"),
+        Column("commit", TEXT, "commit of the code, `+` for changes not in it; null where unknown"),
+        Column("finished_at", TIME, "when it was finished (UTC)"),
+        FINGERPRINT,
+        Column("folder", TEXT, "its folder below the home"),
+    ),
+)
+
+
+def of_trainings(records: Table) -> Table:
+    """A table of a training's folder as the warehouse has it: of all current trainings, with their names."""
+    return Table(
+        records.name,
+        f"{records.description} Of all current trainings (a view over Parquet).",
+        (DATASET, VARIANT, INTERACTION, *records.columns),
+    )
+
+
+TRAINING_VIEWS = named(of_trainings(records) for records in (RANKINGS, ATTENTION, EMBEDDINGS))

@@ -4,6 +4,7 @@ from itertools import product
 
 from pipeline.names import FREQUENCIES, SNAPSHOTS
 from pipeline.schemas.columns import BY_ROLE, DATASET, INTERACTION, RELATION, VARIANT
+from pipeline.schemas.datasets import DATASET_EVENTS
 from pipeline.schemas.published import (
     BOUND,
     CELLS_3,
@@ -16,6 +17,15 @@ from pipeline.schemas.published import (
 from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, Column, Table, named
 from pipeline.variants import PAPER_INTERACTIONS
 
+NAMED_EVENTS = Table(
+    "named_events",
+    "One row per event of a dataset, with the names of its nodes.",
+    (
+        *DATASET_EVENTS.columns,
+        Column("u_name", TEXT, "name of the source node"),
+        Column("v_name", TEXT, "name of the target node"),
+    ),
+)
 PUBLISHED_DATASETS = Table(
     "published_datasets",
     "The datasets that are the paper's own: their four event counts equal those of its Table 2.",
@@ -152,4 +162,4 @@ LEADERBOARD = Table(
         ),
     ),
 )
-VIEWS = named((PUBLISHED_DATASETS, TABLE_2, TABLE_3_CELLS, TABLE_3, TABLE_4, LEADERBOARD))
+VIEWS = named((NAMED_EVENTS, PUBLISHED_DATASETS, TABLE_2, TABLE_3_CELLS, TABLE_3, TABLE_4, LEADERBOARD))

@@ -16,6 +16,7 @@ import polars as pl
 
 from pipeline.event_table import KINDS, EventTable, Split, build_event_table, sha256
 from pipeline.lake import read_parquet, write_json, write_parquet
+from pipeline.schemas import SUBNETWORK
 
 # Accounts that are machines, as regular expressions over the whole lower-case login.
 BOT_PATTERNS = (
@@ -62,8 +63,7 @@ class SubnetworkRule:
 class Subnetwork:
     """The accounts of the subnetwork and how they were found.
 
-    `accounts` has login (as last spelled), the communications and associations it initiated in the window,
-    and those of them towards other members (network_…); sorted by login. `removed` tells, rule by rule, how
+    `accounts` has the columns of the schema SUBNETWORK, sorted by login. `removed` tells, rule by rule, how
     many of the `seen` accounts left: seen = removed + members. `missing_days` of the window hold no events.
     """
 
@@ -122,7 +122,7 @@ def find_subnetwork(
         accounts.filter(pl.col("key").is_in(members))
         .join(inside, on="key", how="left")
         .with_columns(pl.col("network_communications", "network_associations").fill_null(0))
-        .drop("key")
+        .pipe(SUBNETWORK.cast)
         .sort("login")
     )
     window = (rule.end - rule.start + timedelta(days=1)).days

@@ -20,7 +20,7 @@ from pipeline.event_table import write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results import published
 from pipeline.results.warehouse import build_warehouse, dataset_stats
-from pipeline.schemas import PUBLISHED, RESULTS, WAREHOUSE
+from pipeline.schemas import PUBLISHED, QUARANTINE, RESULTS, SUBNETWORK, WAREHOUSE
 from pipeline.show.terminal import print_tables
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
@@ -79,6 +79,15 @@ def store_archive(lake: Lake, day: str) -> None:
             }
         ),
         lake.github_events / f"date={day}" / "events.parquet",
+    )
+    unread = {"file": f"{day}-0.json.gz", "offset": 0, "reason": "no JSON", "bytes": 4, "excerpt": "{..."}
+    write_parquet(
+        pl.DataFrame([unread], schema=QUARANTINE.types), lake.github_quarantine / f"date={day}" / "00.parquet"
+    )
+    member = ("ann", 3, 1, 2, 1)
+    write_parquet(
+        pl.DataFrame([member], schema=SUBNETWORK.types, orient="row"),
+        lake.github_subnetwork / "accounts.parquet",
     )
 
 
@@ -169,6 +178,63 @@ def test_a_home_given_as_a_relative_path_can_be_queried_from_anywhere(
     build_warehouse(Lake(Path("home")))
     monkeypatch.chdir("/")
     assert query(Lake(tmp_path / "home"), "select count(*) from github_events") == [(1,)]
+
+
+@pytest.mark.parametrize("name", ["elsewhere", "else [x]* where"])
+def test_a_home_that_is_moved_or_copied_reads_its_own_files(lake: Lake, tmp_path: Path, name: str) -> None:
+    fill(lake)
+    store_archive(lake, "2013-01-01")
+    build_warehouse(lake)
+    over_parquet = ("github_events", "quarantine", "rankings", "attention", "embeddings")
+    before = {view: query(lake, f"select * from {view} order by all") for view in over_parquet}
+    copy, moved = Lake(tmp_path / "copy"), Lake(tmp_path / name)
+    shutil.copytree(lake.home, copy.home)
+    lake.home.rename(moved.home)
+    for home in (copy, moved):
+        assert {view: query(home, f"select * from {view} order by all") for view in over_parquet} == before
+    store_archive(copy, "2013-01-02")
+    assert query(copy, "select count(*) from github_events") == [(2,)]
+    assert query(moved, "select count(*) from github_events") == [(1,)]
+
+
+def test_an_attached_warehouse_reads_the_home_it_was_built_at(lake: Lake) -> None:
+    store_archive(lake, "2013-01-01")
+    build_warehouse(lake)
+    with duckdb.connect() as session:
+        session.execute("attach ? as home (read_only)", [str(lake.warehouse)])
+        assert session.execute("select actor from home.github_events").fetchall() == [("ann",)]
+
+
+def test_a_training_is_listed_with_what_its_folder_holds(lake: Lake) -> None:
+    fill(lake, "toy", "dyrep-concat", "ldg_learned_sparse-bilinear")
+    build_warehouse(lake)
+    row = query(
+        lake,
+        "select interaction, current, seeds, chosen_epochs, stopped_seeds, parameters, seconds, "
+        "settings->>'epochs', folder from trainings where variant = 'dyrep'",
+    )
+    assert row == [("concat", True, [0, 1], [1, 1], [], 12_345, 61.5, "2", "models/toy/dyrep-concat")]
+    for records in ("rankings", "attention", "embeddings"):
+        stored = pl.read_parquet(lake.model("toy", "dyrep-concat") / f"{records}.parquet")
+        shown = f"select * exclude (dataset, variant, interaction) from {records} where variant = 'dyrep'"
+        assert sorted(query(lake, shown)) == sorted(stored.rows()), records
+
+
+def test_a_training_on_an_earlier_event_table_is_listed_and_its_files_are_not_shown(lake: Lake) -> None:
+    fill(lake)
+    store_table(lake, seed=1)
+    build_warehouse(lake)
+    assert query(lake, "select distinct current from trainings") == [(False,)]
+    assert query(lake, "select count(*) from rankings") == [(0,)]
+
+
+def test_events_stand_beside_the_names_of_their_nodes(lake: Lake) -> None:
+    store_table(lake, names=["ann", "bob"])
+    build_warehouse(lake)
+    wrong = "select count(*) from named_events join dataset_nodes on node = u and name != u_name"
+    assert query(lake, wrong) == [(0,)]
+    assert query(lake, "select count(*) from named_events") == [(300,)]
+    assert query(lake, "select distinct v_name from named_events where v = 1") == [("bob",)]
 
 
 def test_a_deleted_dataset_leaves_no_ghosts(lake: Lake) -> None:
@@ -520,7 +586,7 @@ def test_the_terminal_shows_an_empty_warehouse_without_complaint(lake: Lake) -> 
     print_tables(lake, Console(file=io.StringIO()))
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/results-tables.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/results-tables.md", "docs/questions.md"])
 def test_the_queries_of_the_documentation_run(lake: Lake, document: str) -> None:
     fill(lake)
     store_archive(lake, "2013-01-01")

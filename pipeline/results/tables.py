@@ -1,0 +1,36 @@
+"""Tables of the warehouse as their schemas say: created with comments, filled from frames."""
+
+import duckdb
+import polars as pl
+
+from pipeline.schemas import Table
+
+
+def create(warehouse: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """An empty table, with a comment on it and on each of its columns."""
+    listed = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
+    warehouse.execute(f'create table "{table.name}" ({listed})')
+    comment(warehouse, table, "table")
+
+
+def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> None:
+    """Say in the warehouse what a table or view and each of its columns mean."""
+    comments = [f'comment on {kind} "{table.name}" is {literal(table.description)}']
+    comments += [
+        f'comment on column "{table.name}"."{column.name}" is {literal(column.description)}'
+        for column in table.columns
+    ]
+    warehouse.execute(";".join(comments))
+
+
+def insert(warehouse: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
+    """Add the rows of a frame, column by name."""
+    warehouse.register("rows_to_insert", rows.select(table.names).to_arrow())
+    listed = ", ".join(f'"{column}"' for column in table.names)
+    warehouse.execute(f'insert into "{table.name}" ({listed}) select {listed} from rows_to_insert')  # noqa: S608 - own names
+    warehouse.unregister("rows_to_insert")
+
+
+def literal(text: str) -> str:
+    """`text` as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"

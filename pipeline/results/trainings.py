@@ -1,0 +1,43 @@
+"""The table `trainings`: every finished training of a home, as its `model.json` tells of it."""
+
+import json
+from datetime import datetime
+
+import polars as pl
+
+from pipeline.event_table import dataset_names
+from pipeline.lake import Lake
+from pipeline.results.trained import TrainedVariant, present_fingerprint, trained_variants
+from pipeline.schemas import TRAININGS
+
+
+def trainings(lake: Lake) -> pl.DataFrame:
+    """One row per finished training, by dataset and variant; those of earlier event tables included."""
+    rows = [
+        training_row(training, present_fingerprint(lake, dataset), lake)
+        for dataset in dataset_names(lake)
+        for training in trained_variants(lake, dataset)
+    ]
+    return pl.DataFrame(rows, schema=TRAININGS.types)
+
+
+def training_row(training: TrainedVariant, present: str, lake: Lake) -> dict[str, object]:
+    """A training as a row; `present` is the fingerprint of its dataset's event table as that is now."""
+    facts = training.facts
+    finished_at = facts.get("finished_at")
+    return {
+        "dataset": training.dataset,
+        "variant": training.variant,
+        "interaction": training.interaction,
+        "current": training.fingerprint == present,
+        "seeds": facts["seeds"],
+        "chosen_epochs": [facts["chosen_epoch"][str(seed)] for seed in facts["seeds"]],
+        "stopped_seeds": [int(seed) for seed in facts["stopped"]],
+        "parameters": facts["parameters"],
+        "settings": json.dumps(facts["settings"]),
+        "seconds": facts["training_seconds"],
+        "commit": facts.get("commit"),
+        "finished_at": datetime.fromisoformat(finished_at) if finished_at else None,
+        "fingerprint": training.fingerprint,
+        "folder": training.folder.relative_to(lake.home).as_posix(),
+    }
