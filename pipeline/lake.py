@@ -100,6 +100,11 @@ class Lake:
         """Folder of everything kept of one trained variant (all its seeds)."""
         return self.models / dataset / variant
 
+    @property
+    def following(self) -> Path:
+        """Everything kept of the followed archive: who, what they did, models, forecasts and their scores."""
+        return self.home / "following"
+
     def lock(self, *names: str) -> Path:
         """What a process locks while it makes something: `lock("days", "2013-02-15")`, for instance."""
         return self.home.joinpath("locks", *names[:-1], f"{names[-1]}.lock")

@@ -139,6 +139,19 @@ class Settings(BaseSettings):
     github_max_nodes: int | None = Field(
         None, ge=2, description="Keep only so many accounts, the most densely connected ones."
     )
+    follow_days: int = Field(90, ge=8, description="How many days `ldg follow` looks back and learns from.")
+    follow_nodes: int = Field(1000, ge=3, description="How many accounts are followed: the densest core.")
+    follow_accounts: Names = Field((), description="Follow these accounts instead.")
+    follow_organizations: Names = Field(
+        (), description="Follow these owners of repositories and who acts on them instead."
+    )
+    follow_reselect: Count = Field(28, description="After how many days it is chosen anew whom to follow.")
+    follow_variants: Names = Field(
+        ("rem",), description="The models that follow; the first decides when new people are taken on."
+    )
+    follow_keep_raw: bool = Field(
+        False, description="Whether hour files that `ldg follow` brings stay after reading."
+    )
     social_evolution: str = Field(
         "", description="Where the Social Evolution files come from: a zip, a folder or a URL of a zip."
     )

@@ -6,19 +6,23 @@ from datetime import datetime
 import polars as pl
 
 from pipeline.event_table import dataset_names
+from pipeline.following.record import training_rows
 from pipeline.lake import Lake
 from pipeline.results.trained import TrainedVariant, present_fingerprint, trained_variants
 from pipeline.schemas import TRAININGS
 
 
 def trainings(lake: Lake) -> pl.DataFrame:
-    """One row per finished training, by dataset and variant; those of earlier event tables included."""
+    """One row per finished training, by dataset and variant; those of earlier event tables included.
+
+    Those of a followed archive, which learn on from day to day, come last.
+    """
     rows = [
         training_row(training, present_fingerprint(lake, dataset), lake)
         for dataset in dataset_names(lake)
         for training in trained_variants(lake, dataset)
     ]
-    return pl.DataFrame(rows, schema=TRAININGS.types)
+    return pl.concat([pl.DataFrame(rows, schema=TRAININGS.types), training_rows(lake)])
 
 
 def training_row(training: TrainedVariant, present: str, lake: Lake) -> dict[str, object]:

@@ -8,6 +8,7 @@ import duckdb
 import polars as pl
 
 from pipeline.event_table import dataset_names, read_event_table
+from pipeline.following.record import track_record
 from pipeline.lake import Lake, read_parquet, replacing
 from pipeline.results import published
 from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
@@ -30,6 +31,7 @@ from pipeline.schemas import (
     RESULTS,
     SUBNETWORK,
     TIME,
+    TRACK_RECORD_VIEWS,
     TRAININGS,
     VIEWS,
 )
@@ -53,6 +55,7 @@ def build_warehouse(lake: Lake) -> Path:
             add_datasets(warehouse, lake)
             add_trainings(warehouse, lake)
             add_results(warehouse, lake)
+            add_track_record(warehouse, lake)
             add_printed_tables(warehouse, lake)
             warehouse.commit()
         # What someone's interrupted session wrote into the old file does not fit the new one, and DuckDB
@@ -142,6 +145,13 @@ def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
             insert(warehouse, LEFT_OUT, counts.with_columns(table_name=pl.lit(table.name)))
 
 
+def add_track_record(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+    """What was forecast for a followed archive, and how it came out."""
+    for table, rows in track_record(lake):
+        create(warehouse, table)
+        insert(warehouse, table, rows)
+
+
 def why_left_out(missing: set[str]) -> pl.Expr:
     """Why a row does not belong in the warehouse, or null; `missing` are columns its file should have."""
     if missing:
@@ -171,6 +181,6 @@ def add_printed_tables(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None
         insert(warehouse, table, rows)
     folder = files("pipeline.results") / "views"
     warehouse.execute((folder / "macros.sql").read_text(encoding="utf-8"))
-    for name, view in VIEWS.items():
+    for name, view in {**VIEWS, **TRACK_RECORD_VIEWS}.items():
         warehouse.execute((folder / f"{name}.sql").read_text(encoding="utf-8"))
         comment(warehouse, view, "view")

@@ -7,6 +7,7 @@ columns from here: `from pipeline.schemas import EVENTS`. A file per subject, th
 from pipeline.schemas.archive import *
 from pipeline.schemas.columns import *
 from pipeline.schemas.datasets import *
+from pipeline.schemas.following import *
 from pipeline.schemas.published import *
 from pipeline.schemas.results import *
 from pipeline.schemas.table import *
@@ -18,9 +19,11 @@ WAREHOUSE = named(
         *(GHARCHIVE_FILES, GITHUB_EVENTS, QUARANTINE, SUBNETWORK),
         *(DATASET_EVENTS, DATASET_NODES, DATASET_ASSOCIATIONS, DATASET_STATS),
         *RESULTS.values(),
+        *TRACK_RECORD_TABLES.values(),
         *(LEFT_OUT, TRAININGS),
         *TRAINING_VIEWS.values(),
         *PUBLISHED.values(),
         *VIEWS.values(),
+        *TRACK_RECORD_VIEWS.values(),
     )
 )

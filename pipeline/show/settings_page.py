@@ -16,6 +16,7 @@ HEADINGS = {
     "home": "Home",
     "gharchive_url": "GH Archive",
     "github_history": "The GitHub network",
+    "follow_days": "Following the present",
     "social_evolution": "Social Evolution",
     "seeds": "Training",
     "datasets": "What a run works on",

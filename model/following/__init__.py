@@ -1,0 +1,1 @@
+"""Models that follow an archive: each day they are scored, learn on, and forecast the next."""

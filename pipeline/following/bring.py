@@ -1,0 +1,100 @@
+"""Bringing the archive's days: which to ask for again, and reading only what changed."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from datetime import date, datetime
+
+import polars as pl
+
+from pipeline.following.rule import LATE_DAYS
+from pipeline.following.window import DAY, Window
+from pipeline.lake import Lake, read_parquet
+from pipeline.locks import hold
+from pipeline.sources.gharchive.day import account_path, read_day
+from pipeline.sources.gharchive.fetch import FetchSettings, fetch_days
+from pipeline.sources.gharchive.files import HourFile
+from pipeline.sources.gharchive.normalize import EventRules
+
+Log = Callable[[str], None]
+LONGEST_WAIT = 3600.0  # seconds, for a day that another process makes
+
+
+def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:
+    """The days of `window` to ask the archive for, in order.
+
+    `statuses` holds those of the hours of each day that was read. Asked for are days that were never read,
+    days with failed hours, and each of the last 14: whether a file was replaced, or a missing one published
+    late, is known only by asking, and asking for what is unchanged costs one empty answer an hour.
+    """
+    return [
+        day
+        for day in window
+        if day not in statuses or "failed" in statuses[day] or (window.last - day).days < LATE_DAYS
+    ]
+
+
+def read_statuses(lake: Lake, days: Iterable[date]) -> dict[date, list[str]]:
+    """The statuses of the hours of those of `days` that were read."""
+    return {
+        day: read_parquet(account_path(lake, day))["status"].to_list()
+        for day in days
+        if account_path(lake, day).exists()
+    }
+
+
+def bring(
+    lake: Lake,
+    window: Window,
+    fetching: FetchSettings,
+    rules: EventRules,
+    *,
+    keep_raw: bool = False,
+    now: datetime | None = None,
+    log: Log | None = None,
+    work: str = "ldg follow",
+) -> list[date]:
+    """Fetch the days of `window` that are to be asked for, read those that changed; return these, in order.
+
+    A day's neighbours that are here are read again with it, since copies of an event are told apart across
+    midnight. What is unchanged costs its questions and no reading.
+    """
+
+    def locked(day: date) -> AbstractContextManager[object]:
+        return hold(lake.lock("days", str(day)), f"{day} is being made", work, LONGEST_WAIT, log)
+
+    asked = days_to_ask(window, read_statuses(lake, window))
+    changed: list[date] = []
+    for day, hours in fetch_days(asked, lake, fetching, log, now, locked):
+        if not differs(lake, day, hours):
+            continue
+        changed.append(day)
+        for near in (day, *neighbours(lake, day)):
+            with ExitStack() as locks:
+                for one in (near - DAY, near):
+                    locks.enter_context(locked(one))
+                read_day(near, lake, rules, keep_raw=keep_raw, log=log)
+    return changed
+
+
+def neighbours(lake: Lake, day: date) -> list[date]:
+    """The days whose reading looks at `day`: the one after, and one before with quarantined events."""
+    before, after = account_path(lake, day - DAY), account_path(lake, day + DAY)
+    asks = before.exists() and read_parquet(before)["quarantined"].sum() > 0
+    return [*([day - DAY] if asks else []), *([day + DAY] if after.exists() else [])]
+
+
+def differs(lake: Lake, day: date, hours: Iterable[HourFile]) -> bool:
+    """Whether the hours are others than those that the day's account was made from."""
+    path = account_path(lake, day)
+    if not path.exists():
+        return True
+    read = read_parquet(path).with_columns(pl.col("status").replace("damaged", "ok"))
+    # When a file that was not had was asked for last is no difference.
+    before = {
+        row["hour"]: (row["status"], row["bytes"], row["etag"], row["fetched_at"] if row["bytes"] else None)
+        for row in read.iter_rows(named=True)
+    }
+    return before != {
+        hour.hour: (hour.status, hour.bytes, hour.etag, hour.fetched_at if hour.bytes else None)
+        for hour in hours
+    }

@@ -1,0 +1,103 @@
+"""The track record: each day's forecasts and scores in their own files, replaced whole and marked revised."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from pipeline.following.files import FollowingFiles
+from pipeline.following.rule import FOLLOWING
+from pipeline.lake import Lake, read_parquet, write_json, write_parquet
+from pipeline.schemas import FOLLOWED, FORECAST_SCORES, FORECASTS, TRAININGS, Table
+
+
+@dataclass(frozen=True)
+class DayRecord:
+    """A followed day that is whole: what it was made from, who was followed, and what it cost.
+
+    `digest` is that of everything the day depends on, the days before included. `serving` are the people (by
+    the day on which they were chosen) whose forecast was made as of the day's end; `challenger` those whose
+    model is trained and not yet taken on.
+    """
+
+    day: date
+    digest: str
+    serving: date
+    challenger: date | None
+    events: int
+    seconds: float
+
+
+def read_record(lake: Lake, day: date) -> DayRecord | None:
+    """The record of a day, or None while the day is not whole."""
+    try:
+        return msgspec.json.decode(FollowingFiles.of(lake).record(day).read_bytes(), type=DayRecord)
+    except FileNotFoundError:
+        return None
+
+
+def write_record(lake: Lake, record: DayRecord) -> None:
+    """Make a day whole."""
+    values = json.loads(msgspec.json.encode(asdict(record)))
+    write_json(values, FollowingFiles.of(lake).record(record.day))
+
+
+def followed_days(lake: Lake) -> list[date]:
+    """The days that are whole, in order."""
+    folder = lake.following / "days"
+    return sorted(date.fromisoformat(path.stem) for path in folder.glob("????-??-??.json"))
+
+
+def publish(rows: pl.DataFrame, table: Table, path: Path) -> None:
+    """Write a day's rows, marked as revised where they are others than those published before."""
+    rows = table.cast(rows.with_columns(revised=pl.lit(value=False)))
+    if path.exists():
+        before = read_parquet(path)
+        changed = not before.drop("revised").equals(rows.drop("revised"))
+        if not changed:
+            return
+        rows = rows.with_columns(revised=pl.lit(value=True))
+    write_parquet(rows, path)
+
+
+def track_record(lake: Lake) -> Iterator[tuple[Table, pl.DataFrame]]:
+    """The tables of the track record, over all days that are whole."""
+    files, days = FollowingFiles.of(lake), followed_days(lake)
+    for table, path in ((FORECASTS, files.forecasts), (FORECAST_SCORES, files.scores)):
+        parts = [read_parquet(path(day)) for day in days if path(day).exists()]
+        yield table, pl.concat([pl.DataFrame(schema=table.types), *map(table.cast, parts)])
+    yield FOLLOWED, followed(lake)
+
+
+def followed(lake: Lake) -> pl.DataFrame:
+    """The table `followed`: the people of every stretch of days, with why."""
+    stretches: list[list[Any]] = []  # chosen on, first and last day whose forecast was for them
+    for day in followed_days(lake):
+        record = read_record(lake, day)
+        assert record is not None
+        if not stretches or stretches[-1][0] != record.serving:
+            stretches.append([record.serving, day, day])
+        stretches[-1][2] = day
+    parts = [
+        read_parquet(FollowingFiles.of(lake).people(chosen_on)).with_columns(
+            pl.lit(first).alias("from"),
+            pl.lit(None if number == len(stretches) else last, pl.Date).alias("until"),
+            dataset=pl.lit(FOLLOWING),
+        )
+        for number, (chosen_on, first, last) in enumerate(stretches, start=1)
+    ]
+    return pl.concat([pl.DataFrame(schema=FOLLOWED.types), *map(FOLLOWED.cast, parts)])
+
+
+def training_rows(lake: Lake) -> pl.DataFrame:
+    """The trainings from a window's start, as rows of the table `trainings`."""
+    paths = sorted((lake.following / "trainings").glob("*.json"))
+    rows = [msgspec.json.decode(path.read_bytes()) for path in paths]
+    for row in rows:
+        row["finished_at"] = datetime.fromisoformat(row["finished_at"])
+    return pl.DataFrame(rows, schema=TRAININGS.types)
