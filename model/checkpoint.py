@@ -103,12 +103,12 @@ def of_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def check_identity(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
+def check_identity(stored: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
     """Refuse a checkpoint of another dataset, variant, settings or version, naming what differs."""
     differing = [
-        f"{key} is {found.get(key)!r} there and {value!r} here"
+        f"{key} is {stored.get(key)!r} there and {value!r} here"
         for key, value in expected.items()
-        if found.get(key) != value
+        if stored.get(key) != value
     ]
     if differing:
         raise CheckpointError(f"{path} belongs to another training: {'; '.join(differing)}. {REMEDY}")

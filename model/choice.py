@@ -74,7 +74,7 @@ class Chosen:
 
 def by_place(snapshots: dict[int, Tensor]) -> dict[str, Tensor]:
     """Snapshots by names that a file can hold."""
-    return {str(at): kept for at, kept in snapshots.items()}
+    return {str(at): attention for at, attention in snapshots.items()}
 
 
 def places_of(named: dict[str, Tensor]) -> dict[int, Tensor]:

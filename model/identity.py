@@ -59,14 +59,14 @@ def identity(
     """
     if isinstance(variant, RemVariant):
         return rem_identity(dataset, fingerprint, variant, RemSettings(seeds=settings.seeds))
-    kept = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
+    decisive = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
     return {
         "version": VERSION,
         "dataset": dataset,
         "fingerprint": fingerprint,
         "variant": asdict(variant),
         "settings": {
-            name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
+            name: list(value) if isinstance(value, tuple) else value for name, value in decisive.items()
         },
     }
 

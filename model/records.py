@@ -124,8 +124,8 @@ def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[p
     if seeds[0] != run.settings.seeds[0]:
         return []
     return [
-        attention_rows(run, replace(state.attention, values=kept.unsqueeze(0)), at, seeds[:1], None)
-        for at, kept in run.chosen.snapshots.items()
+        attention_rows(run, replace(state.attention, values=values.unsqueeze(0)), at, seeds[:1], None)
+        for at, values in run.chosen.snapshots.items()
     ]
 
 
@@ -201,14 +201,14 @@ def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple
     z = current_embeddings(run.variant, state, parameters.named)[:1]
     density = partner_densities(run.stream, z, first_state, first.named)[0]  # (N, N)
     values, partners = density.sort(1, descending=True)
-    kept = min(PARTNERS, nodes - 1)
+    ranks = min(PARTNERS, nodes - 1)
     return pl.DataFrame(
         {
-            "seed": np.full(nodes * kept, seeds[0]),
-            "node": np.repeat(np.arange(nodes, dtype=np.int32), kept),
-            "partner": partners[:, :kept].reshape(-1).numpy().astype(np.int32),
-            "rank": np.tile(np.arange(kept, dtype=np.int32), nodes),
-            "density": values[:, :kept].reshape(-1).exp().numpy(),
+            "seed": np.full(nodes * ranks, seeds[0]),
+            "node": np.repeat(np.arange(nodes, dtype=np.int32), ranks),
+            "partner": partners[:, :ranks].reshape(-1).numpy().astype(np.int32),
+            "rank": np.tile(np.arange(ranks, dtype=np.int32), nodes),
+            "density": values[:, :ranks].reshape(-1).exp().numpy(),
         }
     )
 

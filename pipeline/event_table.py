@@ -196,7 +196,7 @@ def numbered(rows: pl.DataFrame, ids: pl.DataFrame, dataset: str) -> pl.DataFram
     """`rows` in their order with node ids u and v beside the names source and target."""
     if "source" not in rows.columns:
         return rows
-    found = rows.join(
+    joined = rows.join(
         ids.select(pl.col("name").alias("source"), pl.col("node").alias("u")),
         on="source",
         how="left",
@@ -207,14 +207,14 @@ def numbered(rows: pl.DataFrame, ids: pl.DataFrame, dataset: str) -> pl.DataFram
         how="left",
         maintain_order="left",
     )
-    strangers = found.filter(pl.col("u").is_null() | pl.col("v").is_null())
+    strangers = joined.filter(pl.col("u").is_null() | pl.col("v").is_null())
     if strangers.height:
         row = strangers.row(0, named=True)
         stranger = row["source"] if row["u"] is None else row["target"]
         raise ValueError(
             f"dataset {dataset!r}: {stranger!r} has events or associations but is not in the node list"
         )
-    return found
+    return joined
 
 
 def empty(frame: str) -> pl.DataFrame:

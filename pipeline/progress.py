@@ -33,7 +33,7 @@ class Progress:
         self.label, self.total, self.unit, self.log = label, total, unit, log
         self.done = 0
         self.note = ""
-        self.started = self.told = time.monotonic()
+        self.started = self.logged = time.monotonic()
         hidden = not sys.stderr.isatty()
         self.bar = tqdm(total=total, desc=label, unit=unit, disable=hidden, unit_scale=True, leave=False)
 
@@ -54,8 +54,8 @@ class Progress:
         self.bar.set_postfix_str(self.note, refresh=False)
         self.bar.update(units)
         now = time.monotonic()
-        if self.log is not None and now - self.told >= SECONDS_BETWEEN_LINES and self.done < self.total:
-            self.told = now
+        if self.log is not None and now - self.logged >= SECONDS_BETWEEN_LINES and self.done < self.total:
+            self.logged = now
             self.log(self.line())
 
     def line(self) -> str:

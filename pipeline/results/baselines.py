@@ -72,7 +72,7 @@ def predictors(table: EventTable) -> Iterator[Predictor]:
     last = np.zeros((n, n), np.int32)
     for u, v in (("u", "v"), ("v", "u")):
         np.maximum.at(last, (training[u].to_numpy(), training[v].to_numpy()), training["idx"].to_numpy() + 1)
-    yield online("online_recency", last, happening, lambda scores, known, u, v: put(scores, u, v, known))
+    yield online("online_recency", last, happening, lambda scores, first, u, v: put(scores, u, v, first))
     activity = counts.sum(axis=0, keepdims=True, dtype=np.int32)  # (1, N)
     yield online("popularity", activity, happening, lambda scores, _, u, v: np.add.at(scores[0], [u, v], 1))
     for by_role in (False, True):
@@ -108,17 +108,17 @@ def recency_then_popularity(events: pl.DataFrame, n: int, happening: Updates, *,
     actors = np.zeros((n, n), np.int64) if by_role else None
     same_way = events.height + 1  # lifts an event in the asked direction above every one in the other
 
-    def remember(known: int, u: int, v: int) -> None:
+    def remember(first: int, u: int, v: int) -> None:
         if actors is None:
-            put(scores, u, v, known)
+            put(scores, u, v, first)
         else:
             for asked in (scores, actors):
-                asked[u, v], asked[v, u] = max(asked[u, v], known), max(asked[v, u], known)
-            scores[u, v] = actors[v, u] = same_way + known
+                asked[u, v], asked[v, u] = max(asked[u, v], first), max(asked[v, u], first)
+            scores[u, v] = actors[v, u] = same_way + first
 
-    def apply(known: int, u: int, v: int) -> None:
-        observe(known, u, v)
-        remember(known, u, v)
+    def apply(first: int, u: int, v: int) -> None:
+        observe(first, u, v)
+        remember(first, u, v)
 
     for idx, u, v in events.filter(pl.col("split") != "test").select("idx", "u", "v").iter_rows():
         remember(idx + 1, u, v)
@@ -136,8 +136,8 @@ def fading_popularity(events: pl.DataFrame, n: int, *, by_role: bool) -> tuple[n
     exponents = at / (DECAY / timedelta(microseconds=1))
     popularity = np.full((2, n), -np.inf)
 
-    def observe(known: int, u: int, v: int) -> None:
-        exponent = exponents[known - 1]
+    def observe(first: int, u: int, v: int) -> None:
+        exponent = exponents[first - 1]
         for role, node in ((0, v), (1, u)) if by_role else ((0, u), (0, v), (1, u), (1, v)):
             popularity[role, node] = np.logaddexp(popularity[role, node], exponent)
 
@@ -150,7 +150,7 @@ def online(
     name: str, scores: np.ndarray, updates: Updates, change: Callable[[np.ndarray, int, int, int], None]
 ) -> Predictor:
     """A predictor that goes on observing."""
-    return Predictor(name, scores, updates=updates, apply=lambda known, u, v: change(scores, known, u, v))
+    return Predictor(name, scores, updates=updates, apply=lambda first, u, v: change(scores, first, u, v))
 
 
 def associate_predictors(table: EventTable, relation: str, counts: np.ndarray) -> Iterator[Predictor]:
@@ -182,8 +182,8 @@ def new_ties(table: EventTable, relation: str) -> Updates:
     """Associations of a relation that form in the test period, each with the first event later than it."""
     start = pl.lit(table.metadata["split"]["test_start"]).str.to_datetime(time_unit="us")
     formed = table.association_events.filter(pl.col("relation") == relation, pl.col("created_at") >= start)
-    known = table.events["created_at"].search_sorted(formed["created_at"], side="right")
-    return list(zip(known.to_list(), formed["u"].to_list(), formed["v"].to_list(), strict=True))
+    first = table.events["created_at"].search_sorted(formed["created_at"], side="right")
+    return list(zip(first.to_list(), formed["u"].to_list(), formed["v"].to_list(), strict=True))
 
 
 def add(scores: np.ndarray, u: int, v: int) -> None:

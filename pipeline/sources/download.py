@@ -310,10 +310,10 @@ def _receive(
         md5 = digest.hexdigest()
         wrong = promised - {md5}
         if (total is not None and size > total) or wrong or part.size != size:
-            said = f"{total:,} bytes" if total is not None else "no length"
+            promised_length = f"{total:,} bytes" if total is not None else "no length"
             raise TryAgainError(
                 f"the body ({size:,} bytes, MD5 {md5}) is not what its headers say "
-                f"({said}, MD5 {', '.join(sorted(promised)) or 'not given'})"
+                f"({promised_length}, MD5 {', '.join(sorted(promised)) or 'not given'})"
             )
         chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
         ended = total is not None or bool(promised) or chunked

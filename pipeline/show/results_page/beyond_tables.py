@@ -69,9 +69,9 @@ def edge_types(data: Measured) -> str:
     Edge types have no names and no order, so that they are told apart as the picked one and the others.
     """
     rows = []
-    known = data.auc.filter(pl.col("relation") == data.own_relation, pl.col("snapshot") == "final")
+    final_agreement = data.auc.filter(pl.col("relation") == data.own_relation, pl.col("snapshot") == "final")
     for variant, how in product((ldg("learned", prior) for prior in PRIORS), PAPER_INTERACTIONS):
-        ours = of_model(known, variant, how).with_columns(auc=100 * pl.col("auc"))
+        ours = of_model(final_agreement, variant, how).with_columns(auc=100 * pl.col("auc"))
         final = ours.filter(pl.col("attention") == "final")
         if final.is_empty():
             continue

@@ -53,10 +53,11 @@ def copies_elsewhere(
         holdings.append(holding(keys))
     read_anywhere = [other.read for other in (*holdings, *after)]
     copies = []
-    for at, ((kept, ignored), row) in enumerate(zip(copies_read, rows_unread, strict=True), len(before)):
+    read_and_unread = zip(copies_read, rows_unread, strict=True)
+    for at, ((event_rows, ignored), unread_rows) in enumerate(read_and_unread, len(before)):
         earlier = [other.unread for other in holdings[:at]]
         held = _among(holdings[at].unread, [*read_anywhere, *earlier])
-        copies.append(Copies(kept, ignored, row[held]))
+        copies.append(Copies(event_rows, ignored, unread_rows[held]))
     return copies
 
 

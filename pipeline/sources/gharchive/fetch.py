@@ -186,8 +186,8 @@ def _fetch_hour(
     try:
         # Whoever else fetches this hour waits here, and then finds what came of it.
         with locked_part(raw_path(lake, day, hour), settings.attempt_timeout) as part:
-            known = load_knowledge(lake, day, hour)
-            held = known if known is not None and known.status == "ok" and _is_held(lake, known) else None
+            before = load_knowledge(lake, day, hour)
+            held = before if before is not None and before.status == "ok" and _is_held(lake, before) else None
             examiner = _HourExaminer(held is not None)
             trouble = ""
             try:
@@ -199,13 +199,13 @@ def _fetch_hour(
                 # The source cannot take back an hour that was verified: the day keeps what it has.
                 trouble = str(error)
                 file = held or _not_had(day, hour, error, now)
-            if file != known:
+            if file != before:
                 store_knowledge(lake, file)
             return file, trouble or file.reason
     except OSError as error:  # the lake cannot be written to, or another process does not let go of the hour
-        known = load_knowledge(lake, day, hour)
-        if known is not None and not _is_wanted(lake, known):
-            return known, str(error)
+        before = load_knowledge(lake, day, hour)
+        if before is not None and not _is_wanted(lake, before):
+            return before, str(error)
         return HourFile(day, hour, "failed", str(error), fetched_at=asked_at), str(error)
 
 

@@ -44,9 +44,9 @@ class EventRules:
             object.__setattr__(self, name, frozenset(getattr(self, name)))
             unknown = getattr(self, name) - OWNER_TYPES - PERSON_FIELDS.keys()
             if unknown:
-                known = ", ".join(sorted(OWNER_TYPES | PERSON_FIELDS.keys()))
+                allowed = ", ".join(sorted(OWNER_TYPES | PERSON_FIELDS.keys()))
                 raise ValueError(
-                    f"{name} has types without a counterpart: {sorted(unknown)}; it takes {known}"
+                    f"{name} has types without a counterpart: {sorted(unknown)}; it takes {allowed}"
                 )
         both = self.communications & self.associations
         if both:
@@ -102,9 +102,9 @@ def identity(event: Event) -> bytes:
     if event.id in NO_ID:
         actor = event.actor.login if isinstance(event.actor, Actor) else event.actor
         repo = event.repo.name if event.repo is not None else None
-        said = f"{event.type}\n{actor}\n{event.url}\n{event.created_at}\n{repo}".encode()
+        content = f"{event.type}\n{actor}\n{event.url}\n{event.created_at}\n{repo}".encode()
         # A checksum is enough for the payload: it tells apart the few events that agree in all the rest.
-        return blake2b(said, digest_size=12).digest() + crc32(event.payload).to_bytes(4, "little")
+        return blake2b(content, digest_size=12).digest() + crc32(event.payload).to_bytes(4, "little")
     number = str(event.id)
     if PLAIN_IDS.fullmatch(number) and number.isdecimal():
         # An id as the archive writes them is a word itself: only what many events share is hashed.
@@ -165,8 +165,8 @@ def microseconds(created_at: str) -> int | None:
         return None
 
 
-def _word(said: str | None) -> int:
-    return int.from_bytes(blake2b(f"{said}".encode(), digest_size=8).digest())
+def _word(text: str | None) -> int:
+    return int.from_bytes(blake2b(f"{text}".encode(), digest_size=8).digest())
 
 
 class _Memory(dict[Any, Any]):
@@ -179,8 +179,8 @@ class _Memory(dict[Any, Any]):
     def __missing__(self, value: object) -> object:
         if len(self) >= 16_384:
             self.clear()
-        found = self[value] = self.function(value)
-        return found
+        result = self[value] = self.function(value)
+        return result
 
 
 _moments = _Memory(microseconds)
@@ -196,10 +196,10 @@ def _payload(event: Event) -> Payload:
             fields = loosely(bytes(event.payload))
         except UNREADABLE:
             return Payload()
-        known = (
+        telling = (
             {name: fields.get(name) for name in Payload.__struct_fields__} if isinstance(fields, dict) else {}
         )
-        return Payload(**known)
+        return Payload(**telling)
 
 
 def _login(value: object) -> str | None:

@@ -109,14 +109,14 @@ def signature(file: HourFile, rules: EventRules, limits: Limits) -> dict[str, ob
 
 def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading | None:
     """The stored reading of a file, or None if there is none, or one of another file or under other rules."""
-    found = _stored(reading_folder(lake, file, signature(file, rules, limits)))
-    return None if found is None else found[0]
+    stored = _stored(reading_folder(lake, file, signature(file, rules, limits)))
+    return None if stored is None else stored[0]
 
 
 def has_reading(lake: Lake, file: HourFile) -> bool:
     """Whether this very file was read, under whatever rules: then the raw file may be gone."""
-    kept = readings_folder(lake, file.day).glob(f"{file.hour}-*")
-    return any(found is not None and found[1] == file.md5 for found in map(_stored, kept))
+    folders = readings_folder(lake, file.day).glob(f"{file.hour}-*")
+    return any(stored is not None and stored[1] == file.md5 for stored in map(_stored, folders))
 
 
 def _stored(folder: Path) -> tuple[Reading, str | None] | None:

@@ -134,12 +134,13 @@ def day_files(events: Path, start: date, end: date) -> tuple[list[str], int]:
 
     DuckDB takes a file for a pattern, so what a pattern would say is escaped.
     """
-    found = {
+    parts_of_days = {
         day: sorted(glob.escape(str(part)) for part in day.glob("*.parquet"))
         for day in sorted(events.glob("date=*"))
         if start.isoformat() <= day.name.removeprefix("date=") <= end.isoformat()
     }
-    return [part for parts in found.values() for part in parts], sum(bool(parts) for parts in found.values())
+    parts = [part for of_day in parts_of_days.values() for part in of_day]
+    return parts, sum(map(bool, parts_of_days.values()))
 
 
 @contextmanager
@@ -258,10 +259,10 @@ def core(pairs: pl.DataFrame, members: set[str], rule: SubnetworkRule) -> set[st
         pl.col("network_associations") >= rule.min_associations
     )
     while True:
-        kept = set(initiated(pairs, members).filter(enough)["u"])
-        if len(kept) == len(members):
+        remaining = set(initiated(pairs, members).filter(enough)["u"])
+        if len(remaining) == len(members):
             return members
-        members = kept
+        members = remaining
 
 
 def densest(pairs: pl.DataFrame, members: set[str], size: int) -> set[str]:
@@ -279,17 +280,17 @@ def densest(pairs: pl.DataFrame, members: set[str], size: int) -> set[str]:
     degree = {member: sum(others.values()) for member, others in weights.items()}
     queue = [(degree[member], place[member], member) for member in members]
     heapq.heapify(queue)
-    kept = set(members)
-    while len(kept) > size:
+    remaining = set(members)
+    while len(remaining) > size:
         events, _, member = heapq.heappop(queue)
-        if member not in kept or events != degree[member]:
+        if member not in remaining or events != degree[member]:
             continue
-        kept.remove(member)
+        remaining.remove(member)
         for other, count in weights[member].items():
-            if other in kept:
+            if other in remaining:
                 degree[other] -= count
                 heapq.heappush(queue, (degree[other], place[other], other))
-    return kept
+    return remaining
 
 
 def write_subnetwork(subnetwork: Subnetwork, folder: Path) -> None:
@@ -315,21 +316,21 @@ def read_subnetwork(folder: Path) -> Subnetwork:
     path = folder / "subnetwork.json"
     if not path.exists():
         raise FileNotFoundError(f"no subnetwork in {folder}: build github/subnetwork")
-    said = json.loads(path.read_text(encoding="utf-8"))
-    if sha256(folder / "accounts.parquet") != said["sha256"]:
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if sha256(folder / "accounts.parquet") != record["sha256"]:
         raise ValueError(
             f"{folder / 'accounts.parquet'} is not the file that subnetwork.json describes: "
             "build github/subnetwork again"
         )
-    rule = said["rule"] | {
-        "start": date.fromisoformat(said["rule"]["start"]),
-        "end": date.fromisoformat(said["rule"]["end"]),
-        "bot_patterns": tuple(said["rule"]["bot_patterns"]),
+    rule = record["rule"] | {
+        "start": date.fromisoformat(record["rule"]["start"]),
+        "end": date.fromisoformat(record["rule"]["end"]),
+        "bot_patterns": tuple(record["rule"]["bot_patterns"]),
     }
     return Subnetwork(
         rule=SubnetworkRule(**rule),
         accounts=read_parquet(folder / "accounts.parquet"),
-        **{key: said[key] for key in ("seen", "removed", "days", "missing_days")},
+        **{key: record[key] for key in ("seen", "removed", "days", "missing_days")},
     )
 
 

@@ -79,8 +79,8 @@ def moment(dtype: pl.DataType, time_format: str | None, time_zone: str) -> pl.Ex
 def since_1970(numbers: pl.Expr, per_second: int) -> pl.Expr:
     """Numbers counted from the beginning of 1970 as times; they are bounded before they are multiplied."""
     first, end = (int(limit.replace(tzinfo=UTC).timestamp()) * per_second for limit in (EARLIEST, LATEST))
-    known = pl.when((numbers >= first) & (numbers < end)).then(numbers)
-    microseconds = known * (1_000_000 // per_second) if per_second <= 1_000_000 else known // 1_000
+    possible = pl.when((numbers >= first) & (numbers < end)).then(numbers)
+    microseconds = possible * (1_000_000 // per_second) if per_second <= 1_000_000 else possible // 1_000
     return microseconds.cast(pl.Int64).cast(pl.Datetime("us"))
 
 

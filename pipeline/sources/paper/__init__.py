@@ -80,19 +80,19 @@ def prepare(data: Path, home: Path, environment: Mapping[str, str]) -> bool:
     check_data(data)
     ours = pinned((data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE).resolve(), environment)
     path = home / ".env"
-    known = home_environment(home)
-    if known is not None and known != ours:
+    theirs = home_environment(home)
+    if theirs is not None and theirs != ours:
         raise PaperError(
-            f"{path} holds other settings: {differences(known, ours)}. "
+            f"{path} holds other settings: {differences(theirs, ours)}. "
             "Name another home (LDG_HOME=…), or remove that file if this home is to have the new settings."
         )
     folder = Lake(home).own / GITHUB
     for source in (*(data / GITHUB / name for name in GITHUB_FILES), GITHUB_TOML):
         with replacing(folder / ("dataset.toml" if source == GITHUB_TOML else source.name)) as temporary:
             shutil.copyfile(source, temporary)
-    if known is None:
+    if theirs is None:
         write_text(ENVIRONMENT_HEAD + environment_lines(ours), path)
-    return known is None
+    return theirs is None
 
 
 def check_data(data: Path) -> None:
@@ -119,16 +119,16 @@ def home_environment(home: Path) -> dict[str, str] | None:
     return {name: text or "" for name, text in dotenv_values(home / ".env", interpolate=False).items()}
 
 
-def differences(known: Mapping[str, str], ours: Mapping[str, str]) -> str:
+def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
     """Which settings differ, and how."""
-    names = sorted(name for name in known.keys() | ours.keys() if known.get(name) != ours.get(name))
+    names = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
     return "; ".join(
-        f"{name} is {known.get(name, 'not set')!r} there, {ours.get(name, 'not set')!r} here"
+        f"{name} is {theirs.get(name, 'not set')!r} there, {ours.get(name, 'not set')!r} here"
         for name in names
     )
 
 
 def is_the_papers(home: Path) -> bool:
     """Whether a home has the paper's settings, not those of a trial."""
-    known = home_environment(home) or {}
-    return known == pinned(Path(known.get("LDG_SOCIAL_EVOLUTION", "")), {})
+    pins = home_environment(home) or {}
+    return pins == pinned(Path(pins.get("LDG_SOCIAL_EVOLUTION", "")), {})

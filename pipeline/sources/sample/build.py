@@ -105,14 +105,15 @@ def build(home: Path) -> bool:
         "social_evolution": readable(SOCIAL_EVOLUTION_WORLD),
     }
     if paths.environment.exists():
-        kept = paths.environment.read_text(encoding="utf-8")
-        if not kept.startswith(SAMPLE_MARK):
+        environment = paths.environment.read_text(encoding="utf-8")
+        if not environment.startswith(SAMPLE_MARK):
             raise FileExistsError(
                 f"{paths.environment} holds settings that are not the sample world's; "
                 "give the sample world a home of its own"
             )
-        made = (paths.gharchive, paths.social_evolution, known_github, known_social)
-        if sources in kept and all(path.exists() for path in made) and recipe_of(paths.marker) == recipe:
+        files = (paths.gharchive, paths.social_evolution, known_github, known_social)
+        as_now = sources in environment and recipe_of(paths.marker) == recipe
+        if as_now and all(path.exists() for path in files):
             return False
     paths.marker.unlink(missing_ok=True)
     if paths.marker.parent.exists():

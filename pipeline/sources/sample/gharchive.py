@@ -117,40 +117,40 @@ def happenings(world: World, rng: np.random.Generator) -> list[Happening]:
         near = interactions.seconds[rng.integers(len(interactions))] + rng.normal(0, 1800)
         return float(np.clip(near, 0, world.settings.seconds - 1))
 
-    told = [
+    happened = [
         Happening(moment(second), draw(COMMUNICATIONS), names[u], names[v]) for second, u, v in interactions
     ]
-    told += [
+    happened += [
         Happening(moment(second), "Association", names[u], names[v]) for second, u, v in world.declarations
     ]
     # People work in their own repositories about as much as in others'.
     for person in rng.choice(interactions.source, len(interactions)).tolist():
-        told.append(Happening(moment(any_second()), draw(COMMUNICATIONS), names[person], names[person]))
+        happened.append(Happening(moment(any_second()), draw(COMMUNICATIONS), names[person], names[person]))
     for person in rng.choice(interactions.source, len(interactions) // 4).tolist():
-        told.append(Happening(moment(any_second()), draw(UNRULED), names[person], names[person]))
+        happened.append(Happening(moment(any_second()), draw(UNRULED), names[person], names[person]))
     for outsider in outsiders:
         for _ in range(rng.integers(2, 12)):
-            known = names[rng.integers(len(names))]
-            told.append(Happening(moment(any_second()), draw(COMMUNICATIONS), outsider, known))
+            member = names[rng.integers(len(names))]
+            happened.append(Happening(moment(any_second()), draw(COMMUNICATIONS), outsider, member))
         for _ in range(rng.integers(0, 2)):
-            known = names[rng.integers(len(names))]
-            told.append(Happening(moment(any_second()), "Association", outsider, known))
+            member = names[rng.integers(len(names))]
+            happened.append(Happening(moment(any_second()), "Association", outsider, member))
     # Bots take turns, one every hour of day and night.
     for turn in range(int(world.settings.seconds // 3600)):
-        known = names[rng.integers(len(names))]
+        member = names[rng.integers(len(names))]
         second = turn * 3600 + rng.uniform(0, 3600)
-        told.append(Happening(moment(second), "IssueCommentEvent", BOTS[turn % len(BOTS)], known))
-    return sorted(told)
+        happened.append(Happening(moment(second), "IssueCommentEvent", BOTS[turn % len(BOTS)], member))
+    return sorted(happened)
 
 
-def hour_files(told: list[Happening], rng: np.random.Generator) -> dict[str, list[bytes]]:
+def hour_files(happened: list[Happening], rng: np.random.Generator) -> dict[str, list[bytes]]:
     """Sort happenings into hour files, write each in its file's shape, then damage a few lines.
 
     Between midnight in UTC and midnight in California both of the archive's collectors run; each happening of
     those hours is in the files of one of them.
     """
     files: dict[str, list[bytes]] = {name: [] for name in hour_names() if name != MISSING_HOUR}
-    for number, happening in enumerate(told):
+    for number, happening in enumerate(happened):
         both = UTC_SINCE <= happening.at < UTC_SINCE - PACIFIC
         if happening.at < UTC_SINCE or (both and number % 2):
             clock, event = happening.at + PACIFIC, shape_b2(happening, number, rng)

@@ -41,7 +41,7 @@ def write(world: World, path: Path) -> dict[str, int]:
     """Write the zip and count the rows of each of its files."""
     rng = np.random.Generator(np.random.PCG64([world.settings.seed, 2]))
     kinds = rng.choice(len(KINDS), len(world.interactions), p=KIND_SHARES)
-    told = [
+    interactions_of = [
         [
             (second, u, v)
             for (second, u, v), kind in zip(world.interactions, kinds, strict=True)
@@ -50,11 +50,11 @@ def write(world: World, path: Path) -> dict[str, int]:
         for number in range(len(KINDS))
     ]
     rows = {
-        "Calls.csv": calls(world, told[1], rng),
-        "SMS.csv": messages(world, told[2], rng),
+        "Calls.csv": calls(world, interactions_of[1], rng),
+        "SMS.csv": messages(world, interactions_of[2], rng),
         "RelationshipsFromSurveys.csv": surveys(world, rng),
         "Subjects.csv": subjects(world, rng),
-        "Proximity.csv.bz2": proximity(world, told[0], rng),
+        "Proximity.csv.bz2": proximity(world, interactions_of[0], rng),
     }
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, lines in rows.items():
@@ -86,7 +86,7 @@ def in_time(rows: list[bytes], column: int) -> list[bytes]:
     return sorted(rows, key=lambda row: row.split(b",")[column])
 
 
-def calls(world: World, told: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
+def calls(world: World, interactions: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
     """Unsorted; most to nobody known; self-loops, empty ids, negative durations, exact duplicates."""
 
     def row(user: str, second: float, other: str) -> bytes:
@@ -95,10 +95,10 @@ def calls(world: World, told: list[tuple[int, int, int]], rng: np.random.Generat
         return f'{user},{stamp(world, second)},{duration},{quoted},"0"'.encode()
 
     people, seconds = world.settings.people, world.settings.seconds
-    rows = [row(subject(u), second, subject(v)) for second, u, v in told]
+    rows = [row(subject(u), second, subject(v)) for second, u, v in interactions]
     rows += [
         row(subject(user), rng.uniform(0, seconds), "")
-        for user in rng.integers(people, size=2 * len(told)).tolist()
+        for user in rng.integers(people, size=2 * len(interactions)).tolist()
     ]
     rows += [
         row(subject(user), rng.uniform(0, seconds), subject(user))
@@ -111,7 +111,7 @@ def calls(world: World, told: list[tuple[int, int, int]], rng: np.random.Generat
     return [header, *shuffled(repeated(rows, 0.05, rng), rng)]
 
 
-def messages(world: World, told: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
+def messages(world: World, interactions: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
     """By time; 44 % exact duplicates; self-loops; clocks far behind; phone hashes that are no UTF-8."""
 
     def row(user: str, time: str, other: str) -> bytes:
@@ -119,10 +119,10 @@ def messages(world: World, told: list[tuple[int, int, int]], rng: np.random.Gene
         return f"{user},{time},{rng.integers(2)},{other},".encode() + phone
 
     people, seconds = world.settings.people, world.settings.seconds
-    rows = [row(subject(u), stamp(world, second), subject(v)) for second, u, v in told]
+    rows = [row(subject(u), stamp(world, second), subject(v)) for second, u, v in interactions]
     rows += [
         row(subject(user), stamp(world, rng.uniform(0, seconds)), "")
-        for user in rng.integers(people, size=len(told)).tolist()
+        for user in rng.integers(people, size=len(interactions)).tolist()
     ]
     rows += [
         row(subject(user), stamp(world, rng.uniform(0, seconds)), subject(user))
@@ -137,7 +137,9 @@ def messages(world: World, told: list[tuple[int, int, int]], rng: np.random.Gene
     return [header, *in_time(repeated(rows, 0.44, rng), 1)]
 
 
-def proximity(world: World, told: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
+def proximity(
+    world: World, interactions: list[tuple[int, int, int]], rng: np.random.Generator
+) -> list[bytes]:
     """By time; prob2 is empty in a fifth of the rows, at or below 0.8 where two merely share a building."""
 
     def row(user: str, other: str, second: float, prob2: str) -> bytes:
@@ -145,9 +147,10 @@ def proximity(world: World, told: list[tuple[int, int, int]], rng: np.random.Gen
 
     people, seconds = world.settings.people, world.settings.seconds
     rows = [
-        row(subject(u), subject(v), second, f"{rng.integers(801, 1000) / 1000:g}") for second, u, v in told
+        row(subject(u), subject(v), second, f"{rng.integers(801, 1000) / 1000:g}")
+        for second, u, v in interactions
     ]
-    passing = len(told)
+    passing = len(interactions)
     for _ in range(passing):
         u, v = (int(person) for person in rng.choice(people, 2, replace=False))
         prob2 = (

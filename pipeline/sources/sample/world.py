@@ -261,14 +261,14 @@ def declare(settings: WorldSettings, ties: Ties, rng: np.random.Generator) -> St
         formed < 0, settings.seconds * rng.beta(1.0, 1.3, len(u)), rng.exponential(86_400, len(u))
     )
     moment = np.maximum(formed, 0) + late
-    kept = (rng.random(len(u)) < settings.declared) & (moment < settings.seconds)
-    wrong = int(rng.poisson(settings.misdeclared * kept.sum()))
+    declared = (rng.random(len(u)) < settings.declared) & (moment < settings.seconds)
+    wrong = int(rng.poisson(settings.misdeclared * declared.sum()))
     stranger_u, stranger_v = unplanted(settings, ties, wrong, rng)
     return in_order(
-        np.concatenate([moment[kept], rng.uniform(0, settings.seconds, wrong)]),
-        np.concatenate([u[kept], stranger_u]),
-        np.concatenate([v[kept], stranger_v]),
-        np.arange(kept.sum() + wrong) < kept.sum(),
+        np.concatenate([moment[declared], rng.uniform(0, settings.seconds, wrong)]),
+        np.concatenate([u[declared], stranger_u]),
+        np.concatenate([v[declared], stranger_v]),
+        np.arange(declared.sum() + wrong) < declared.sum(),
     )
 
 

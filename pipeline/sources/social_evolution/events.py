@@ -61,8 +61,8 @@ def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRu
     """The event table of Social Evolution under `rules`, with all five relations' association graphs."""
     rows, dropped = [], {}
     for name in COMMUNICATIONS:
-        kept, reasons = communications(files.path(name), name, rules)
-        rows.append(kept)
+        communicated, reasons = communications(files.path(name), name, rules)
+        rows.append(communicated)
         dropped |= {f"{name}: {reason}": count for reason, count in reasons.items()}
     surveys = read_surveys(files.path("RelationshipsFromSurveys"))
     associations, ties = association_graphs(surveys, rules)
@@ -110,8 +110,8 @@ def collected(path: Path, rows: pl.LazyFrame) -> pl.DataFrame:
     try:
         return rows.collect(engine="streaming")
     except pl.exceptions.ComputeError as error:
-        said = str(error).splitlines()[0]
-        raise ValueError(f"{path.name} is not well-formed CSV (a quote left open?): {said}") from error
+        problem = str(error).splitlines()[0]
+        raise ValueError(f"{path.name} is not well-formed CSV (a quote left open?): {problem}") from error
 
 
 def number(column: str) -> pl.Expr:
@@ -148,8 +148,8 @@ def refuse_unreadable(path: Path, fields: list[Field], line: int | None = None) 
         )
         for field in fields
     ]
-    found = rows.select("line", problem=pl.coalesce(problems)).filter(pl.col("problem").is_not_null())
-    for bad_line, problem in collected(path, found.sort("line").head(1)).iter_rows():
+    unreadable = rows.select("line", problem=pl.coalesce(problems)).filter(pl.col("problem").is_not_null())
+    for bad_line, problem in collected(path, unreadable.sort("line").head(1)).iter_rows():
         raise ValueError(f"{path.name} line {bad_line}: {problem}; correct the file and fetch it again")
 
 
@@ -200,16 +200,19 @@ def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[
     )
     for line in groups.filter(pl.col("reason") == UNREADABLE)["line"]:
         refuse_unreadable(path, fields, line)
-    kept, left = groups.filter(pl.col("reason").is_null()), groups.filter(pl.col("reason").is_not_null())
-    rows = kept.select(
+    events, left_out = (
+        groups.filter(pl.col("reason").is_null()),
+        groups.filter(pl.col("reason").is_not_null()),
+    )
+    rows = events.select(
         source=pl.col("u").cast(pl.String),
         target=pl.col("v").cast(pl.String),
         type=pl.lit(kind),
         kind=pl.lit("communication"),
         created_at="created_at",
     )
-    dropped = dict(left.select("reason", "rows").iter_rows())
-    if duplicates := kept["rows"].sum() - kept.height:
+    dropped = dict(left_out.select("reason", "rows").iter_rows())
+    if duplicates := events["rows"].sum() - events.height:
         dropped["exact duplicate"] = duplicates
     return rows, dict(sorted(dropped.items()))
 
@@ -218,14 +221,14 @@ def read_surveys(path: Path) -> pl.DataFrame:
     """The survey answers: a, b, relation, day; directed, as answered."""
     day = pl.col("survey_date").str.strip_chars().str.to_date("%Y-%m-%d", strict=False)
     relation = pl.col("relationship").str.strip_chars()
-    known = pl.when(relation.is_in(RELATIONS)).then(relation)
+    valid_relation = pl.when(relation.is_in(RELATIONS)).then(relation)
     refuse_unreadable(
         path,
         [
             Field("id_a", number("id_a"), "a number", needed=True),
             Field("id_b", number("id_b"), "a number", needed=True),
             Field("survey_date", day, "a day like 2008-09-09", needed=True),
-            Field("relationship", known, f"one of {', '.join(RELATIONS)}", needed=True),
+            Field("relationship", valid_relation, f"one of {', '.join(RELATIONS)}", needed=True),
         ],
     )
     answers = scan(path).select(a=number("id_a"), b=number("id_b"), relation=relation, day=day)

@@ -81,10 +81,10 @@ def fetch_social_evolution(
                 "then say so in the settings, or get the files there by hand and give their folder or zip"
             )
         check_url(source, "the Social Evolution source")
-        kept = kept_files(folder)
-        if kept is not None and kept.address == address_of(source):
-            write_record(kept)
-            return kept
+        stored = stored_files(folder)
+        if stored is not None and stored.address == address_of(source):
+            write_record(stored)
+            return stored
         return fetch_url(source, folder, settings, log)
     path = Path(source).expanduser()
     if not path.exists():
@@ -97,16 +97,16 @@ def fetch_social_evolution(
 
 def read_social_evolution(lake: Lake) -> SocialEvolutionFiles:
     """The files a finished fetch left in the lake; anything less is refused."""
-    kept = kept_files(lake.social_evolution_raw)
-    if kept is None:
+    stored = stored_files(lake.social_evolution_raw)
+    if stored is None:
         raise FileNotFoundError(
             f"no complete Social Evolution files in {lake.social_evolution_raw}: "
             "build social_evolution_files again"
         )
-    return kept
+    return stored
 
 
-def kept_files(folder: Path) -> SocialEvolutionFiles | None:
+def stored_files(folder: Path) -> SocialEvolutionFiles | None:
     """What `source.json` says is in `folder`, if the files there are still those."""
     record = folder / "source.json"
     if not record.exists():
@@ -206,8 +206,8 @@ Opener = tuple[str, int, Callable[[], IO[bytes]]]
 def opened(path: Path) -> Generator[dict[str, Opener]]:
     """The five files of a folder or a zip, whatever subfolder they are in, ready to be opened."""
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.is_file())
-        yield located({str(f): (str(f), f.stat().st_size, lambda f=f: f.open("rb")) for f in found}, path)
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        yield located({str(f): (str(f), f.stat().st_size, lambda f=f: f.open("rb")) for f in files}, path)
         return
     try:
         archive = zipfile.ZipFile(path)
@@ -238,25 +238,25 @@ def opened(path: Path) -> Generator[dict[str, Opener]]:
 
 def located(candidates: dict[str, Opener], path: Path) -> dict[str, Opener]:
     """The candidate that is each of the five files, by name; absent or ambiguous ones are an error."""
-    wanted = {name.lower(): name for name in REQUIRED_COLUMNS}
-    found: dict[str, Opener] = {}
+    names = {name.lower(): name for name in REQUIRED_COLUMNS}
+    openers: dict[str, Opener] = {}
     for name, opener in candidates.items():
         pure = PurePosixPath(name.replace("\\", "/"))
         if pure.name.startswith(".") or "__MACOSX" in pure.parts:
             continue
         stem = pure.name.lower().removesuffix(".bz2").removesuffix(".gz")
-        file = wanted.get(stem.removesuffix(".csv")) if stem.endswith(".csv") else None
+        file = names.get(stem.removesuffix(".csv")) if stem.endswith(".csv") else None
         if file is None:
             continue
-        if file in found:
-            raise ValueError(f"{path} holds {file} twice ({found[file][0]} and {opener[0]}); keep one")
-        found[file] = opener
-    if missing := [name for name in REQUIRED_COLUMNS if name not in found]:
+        if file in openers:
+            raise ValueError(f"{path} holds {file} twice ({openers[file][0]} and {opener[0]}); keep one")
+        openers[file] = opener
+    if missing := [name for name in REQUIRED_COLUMNS if name not in openers]:
         raise ValueError(
             f"{path} lacks {', '.join(f'{name}.csv' for name in missing)} (plain, .bz2 or .gz, in any "
             f"subfolder); the complete data can be had at {BY_HAND}"
         )
-    return {name: found[name] for name in REQUIRED_COLUMNS}
+    return {name: openers[name] for name in REQUIRED_COLUMNS}
 
 
 def unpack(packed: IO[bytes], where: str, size: int, path: Path) -> None:
