@@ -128,6 +128,23 @@ def replacing(path: Path) -> Generator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def new_folder(folder: Path) -> Generator[Path]:
+    """Yield a temporary sibling of `folder`; on success it becomes `folder`, on failure it vanishes.
+
+    A folder that holds something is refused, never replaced.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} is there already; give the name of a new or empty folder")
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        temporary.replace(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
 LEFT_BEHIND = re.compile(r"\..*\.(\d+)\.tmp(\.wal)?")  # the process in its name; DuckDB adds a log of its own
 
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from pipeline.event_table import EventTable
+    from pipeline.lake import Lake
     from pipeline.settings import Settings
 
 
@@ -35,3 +37,13 @@ def home_to_read() -> "Settings":
             f"LDG_HOME is '{settings.home}', which is no folder; `ldg run` makes what is read there"
         )
     return settings
+
+
+def stored_table(lake: "Lake", dataset: str) -> "EventTable":
+    """The event table of a dataset that the user named."""
+    from pipeline.event_table import dataset_names, read_event_table
+
+    if dataset not in dataset_names(lake):
+        built = ", ".join(dataset_names(lake)) or "none"
+        raise WrongInputError(f"there is no event table of {dataset!r} in {lake.home}; there is {built}")
+    return read_event_table(lake.dataset(dataset))

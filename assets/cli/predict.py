@@ -4,7 +4,7 @@ from datetime import datetime
 
 import click
 
-from assets.cli.home import WrongInputError, home_to_read
+from assets.cli.home import WrongInputError, home_to_read, stored_table
 
 
 @click.command(short_help="Whom does a node interact with next?")
@@ -17,17 +17,12 @@ from assets.cli.home import WrongInputError, home_to_read
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many partners.")
 def predict(dataset: str, node: str, variant: str | None, at: datetime | None, top: int) -> None:
     """Print the likeliest partners of the next communication of NODE, a name or number in DATASET."""
-    settings = home_to_read()
-    from pipeline.event_table import dataset_names, read_event_table
+    lake = home_to_read().lake
+    table = stored_table(lake, dataset)
     from pipeline.rem_variants import HISTORY, REM
     from pipeline.results.trained import current_variants, showcase
     from pipeline.variants import variant_key
 
-    lake = settings.lake
-    if dataset not in dataset_names(lake):
-        built = ", ".join(dataset_names(lake)) or "none"
-        raise WrongInputError(f"there is no event table of {dataset!r} in {lake.home}; there is {built}")
-    table = read_event_table(lake.dataset(dataset))
     trained = {one.key: one for one in current_variants(lake, dataset)}
     if not trained:
         raise WrongInputError(f"no model is trained on {dataset}: `ldg train {dataset} VARIANT` trains one")

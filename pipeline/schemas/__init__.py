@@ -7,6 +7,7 @@ columns from here: `from pipeline.schemas import EVENTS`. A file per subject, th
 from pipeline.schemas.archive import *
 from pipeline.schemas.columns import *
 from pipeline.schemas.datasets import *
+from pipeline.schemas.exported import *
 from pipeline.schemas.following import *
 from pipeline.schemas.published import *
 from pipeline.schemas.results import *

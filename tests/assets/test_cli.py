@@ -18,7 +18,7 @@ from pipeline.variants import variant_named
 from tests.small_world import store_table
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("dev", "doctor", "page", "predict", "report", "reproduce", "run", "sample", "train")
+COMMANDS = ("dev", "doctor", "export", "page", "predict", "report", "reproduce", "run", "sample", "train")
 
 
 def ldg(*arguments: str | Path, folder: Path = ROOT, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -191,6 +191,19 @@ def test_what_cannot_be_predicted_is_wrong_input(
     done = ldg("--home", home, "predict", *arguments)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+@pytest.mark.slow
+def test_a_dataset_is_exported_and_one_that_is_not_there_is_wrong_input(home: Path, tmp_path: Path) -> None:
+    done = ldg("--home", home, "export", "office", "--format", "csv", "--to", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "300 events" in done.stdout
+    assert (tmp_path / "out" / "edges.csv").exists()
+    again = ldg("--home", home, "export", "office", "--format", "csv", "--to", tmp_path / "out")
+    nowhere = ldg("--home", home, "export", "nowhere", "--format", "pyg", "--to", tmp_path / "other")
+    assert again.returncode == nowhere.returncode == 2
+    assert "there is no event table of 'nowhere'" in nowhere.stderr
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.slow

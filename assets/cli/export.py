@@ -1,0 +1,36 @@
+"""`ldg export`: an event table for other tools."""
+
+from pathlib import Path
+
+import click
+
+from assets.cli.home import WrongInputError, home_to_read, stored_table
+
+
+@click.command(short_help="Write a dataset's events for other tools.")
+@click.argument("dataset")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "csv", "pyg"]),
+    required=True,
+    help="Parquet; CSV as TGM and TGB read it; arrays of a PyG TemporalData.",
+)
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The folder to write; it must be new or empty.",
+)
+def export(dataset: str, form: str, folder: Path) -> None:
+    """Write DATASET as a folder that other tools read: events with their splits, nodes and associations."""
+    table = stored_table(home_to_read().lake, dataset)
+    from pipeline.export import export as write_export
+
+    try:
+        meaning = write_export(table, form, folder)
+    except FileExistsError as error:
+        raise WrongInputError(str(error)) from None
+    counts = ", ".join(f"{count:,} {split}" for split, count in meaning["events"].items())
+    click.echo(f"{meaning['title']}: {sum(meaning['events'].values()):,} events ({counts}) in {folder}")

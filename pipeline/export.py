@@ -1,0 +1,128 @@
+"""An event table for other tools: a new folder with its events, nodes and associations, and what they mean.
+
+Parquet and CSV hold the same tables. `pyg` holds the events as the arrays of a PyG `TemporalData`, in a NumPy
+file: data alone, no pickle, read without this project and written without PyG.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pipeline.event_table import EventTable
+from pipeline.lake import new_folder, write_json, write_parquet
+from pipeline.names import SPLITS
+from pipeline.schemas import EDGES, EXPORTED_ASSOCIATIONS, EXPORTED_NODES
+
+
+def export(table: EventTable, form: str, folder: Path) -> dict[str, Any]:
+    """Write `table` in the format `form` as the new `folder`, whole or not at all; return its export.json."""
+    if form not in FORMATS:
+        raise ValueError(f"format is {form!r}; it takes one of {', '.join(FORMATS)}")
+    meaning = {"format": form, **facts(table)}
+    with new_folder(folder) as temporary:
+        FORMATS[form](table, temporary)
+        write_json(meaning, temporary / "export.json")
+    return meaning
+
+
+def facts(table: EventTable) -> dict[str, Any]:
+    """What the numbers of an export mean, and how many there are."""
+    rows = edges(table)
+    starts = dict(rows.group_by("split").agg(pl.col("t").min()).iter_rows())
+    counts = dict(rows.group_by("split").len().iter_rows())
+    copied = ("name", "title", "description", "clock", "time_zone", "fingerprint")
+    return {
+        **{name: table.metadata.get(name) for name in copied},
+        "start": first_moment(table).isoformat(),
+        "nodes": table.nodes.height,
+        "events": {split: counts.get(split, 0) for split in SPLITS},
+        "split_t": {split: starts.get(split) for split in SPLITS},
+        "types": event_types(table),
+    }
+
+
+def event_types(table: EventTable) -> list[str]:
+    """The types of events by number."""
+    return table.events["type"].unique().sort().to_list()
+
+
+def first_moment(table: EventTable) -> datetime:
+    """When t is 0."""
+    return table.events["created_at"][0]
+
+
+def edges(table: EventTable) -> pl.DataFrame:
+    """The events as the table `edges`."""
+    names, types = table.nodes["name"], event_types(table)
+    numbers = pl.DataFrame(
+        {"type": types, "edge_type": range(len(types))}, schema_overrides={"type": pl.String}
+    )
+    return EDGES.cast(
+        table.events.join(numbers, on="type", how="left", maintain_order="left").with_columns(
+            src=pl.col("u"),
+            dst=pl.col("v"),
+            t=(pl.col("created_at") - first_moment(table)).dt.total_seconds(),
+            label=pl.col("kind") == "communication",
+            source=names.gather(table.events["u"]),
+            target=names.gather(table.events["v"]),
+        )
+    )
+
+
+def nodes(table: EventTable) -> pl.DataFrame:
+    """The nodes as the table `nodes`; features, where there are any, as columns of their own."""
+    rows = EXPORTED_NODES.cast(table.nodes)
+    if table.nodes["features"].null_count():
+        return rows
+    features = np.array(table.nodes["features"].to_list(), dtype=np.float32)  # (N, F)
+    return rows.with_columns(pl.Series(f"x_{place}", column) for place, column in enumerate(features.T))
+
+
+def associations(table: EventTable) -> pl.DataFrame:
+    """The association graphs as the table `associations`."""
+    return EXPORTED_ASSOCIATIONS.cast(table.associations.rename({"u": "src", "v": "dst"}))
+
+
+def arrays(table: EventTable) -> dict[str, np.ndarray]:
+    """What a `TemporalData` takes: src, dst, t, msg (one-hot type), y (the label) and a mask per split."""
+    rows = edges(table)
+    msg = np.eye(len(event_types(table)), dtype=np.float32)[rows["edge_type"].to_numpy()]  # (T, types)
+    masks = {"train_mask": "train", "val_mask": "validation", "test_mask": "test"}
+    return {
+        **{name: rows[name].to_numpy().astype(np.int64) for name in ("src", "dst", "t")},
+        "msg": msg,
+        "y": rows["label"].to_numpy().astype(np.int64),
+        **{name: (rows["split"] == split).to_numpy() for name, split in masks.items()},
+    }
+
+
+def write_tables(
+    table: EventTable, folder: Path, *, suffix: str, write: Callable[[pl.DataFrame, Path], None]
+) -> None:
+    """The tables, each as a file of its own."""
+    for of_table in (edges, nodes, associations):
+        write(of_table(table), folder / f"{of_table.__name__}{suffix}")
+
+
+def write_csv(rows: pl.DataFrame, path: Path) -> None:
+    """Write `rows` as CSV, times in ISO 8601."""
+    rows.write_csv(path, datetime_format="%Y-%m-%dT%H:%M:%S%.6f")
+
+
+def write_arrays(table: EventTable, folder: Path) -> None:
+    """The events as arrays; nodes and associations, which `TemporalData` has no place for, as CSV."""
+    np.savez(folder / "temporal_data.npz", allow_pickle=False, **arrays(table))
+    for of_table in (nodes, associations):
+        write_csv(of_table(table), folder / f"{of_table.__name__}.csv")
+
+
+FORMATS: dict[str, Callable[[EventTable, Path], None]] = {
+    "parquet": partial(write_tables, suffix=".parquet", write=write_parquet),
+    "csv": partial(write_tables, suffix=".csv", write=write_csv),
+    "pyg": write_arrays,
+}
