@@ -35,6 +35,11 @@ class EventTable:
     association_events: pl.DataFrame
     metadata: dict[str, Any]
 
+    @property
+    def as_of(self) -> datetime:
+        """The time of the newest event."""
+        return newest(self.events.lazy())
+
 
 @dataclass(frozen=True)
 class Split:
@@ -351,6 +356,11 @@ def read_event_table(folder: Path) -> EventTable:
 def dataset_names(lake: Lake) -> list[str]:
     """The datasets with a finished event table, by name."""
     return sorted(path.parent.name for path in lake.dataset("*").parent.glob("*/dataset.json"))
+
+
+def newest(events: pl.LazyFrame) -> datetime:
+    """The time of the newest of some events."""
+    return events.select(pl.col("created_at").max()).collect().item()
 
 
 def sha256(path: Path) -> str:

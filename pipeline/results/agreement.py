@@ -172,6 +172,7 @@ def frequency_agreement(
                 "attention": "final",
                 "picked": True,
                 "pairs": len(graph),
+                "as_of": table.as_of,
                 "fingerprint": table.metadata["fingerprint"],
             }
             for (relation, snapshot), graph in graphs.items()

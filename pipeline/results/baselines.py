@@ -245,6 +245,7 @@ def baselines(table: EventTable) -> pl.DataFrame:
                 baseline=pl.lit(predictor.name),
                 relation=pl.lit(predictor.relation, pl.String),
                 by_role=pl.lit(predictor.by_role),
+                as_of=pl.lit(table.as_of),
                 fingerprint=pl.lit(table.metadata["fingerprint"]),
             )
         )

@@ -6,7 +6,10 @@ import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names
 from pipeline.lake import Lake, read_parquet, write_parquet
-from pipeline.schemas import BASELINES, Table
+from pipeline.schemas import BASELINES, MODEL, Table
+from pipeline.variants import variant_key
+
+MODEL_NAMES = [column.name for column in MODEL[:3]]  # dataset, variant and interaction
 
 
 def stacked(frames: Iterable[pl.DataFrame], table: Table) -> pl.DataFrame:
@@ -15,10 +18,33 @@ def stacked(frames: Iterable[pl.DataFrame], table: Table) -> pl.DataFrame:
 
 
 def write_results(lake: Lake, frames: dict[str, pl.DataFrame]) -> dict[str, int]:
-    """Write each frame to `results/<name>.parquet` and return the row counts by name."""
-    for name, frame in frames.items():
-        write_parquet(frame, lake.results / f"{name}.parquet")
-    return {name: frame.height for name, frame in frames.items()}
+    """Write each frame of new results to `results/<name>.parquet` and return the row counts by name.
+
+    A model that has no new result keeps its last finished one.
+    """
+    counts = {}
+    for name, fresh in frames.items():
+        rows = pl.concat([fresh, last_finished(lake, name, fresh)])
+        write_parquet(rows, lake.results / f"{name}.parquet")
+        counts[name] = rows.height
+    return counts
+
+
+def last_finished(lake: Lake, table: str, fresh: pl.DataFrame) -> pl.DataFrame:
+    """Stored rows of the models that have none in `fresh`: their event table has changed, or they are being
+    trained anew. A model whose folder is gone has no result any more, nor has one of an earlier version.
+    """
+    path = lake.results / f"{table}.parquet"
+    stored = read_parquet(path) if path.exists() else fresh.clear()
+    if stored.schema != fresh.schema:
+        return fresh.clear()
+    models = stored.select(MODEL_NAMES).unique().join(fresh, on=MODEL_NAMES, how="anti")
+    awaited = [
+        names
+        for names in models.drop_nulls().rows()
+        if lake.model(names[0], variant_key(*names[1:])).exists()
+    ]
+    return stored.join(pl.DataFrame(awaited, models.schema, orient="row"), on=MODEL_NAMES, how="semi")
 
 
 def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:

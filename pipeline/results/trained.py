@@ -5,16 +5,18 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
 
-from pipeline.lake import Lake, read_parquet
+from pipeline.event_table import newest
+from pipeline.lake import Lake, read_parquet, scan_parquet
 from pipeline.rem_variants import RemVariant
-from pipeline.schemas import FINGERPRINT, MODEL, Table
+from pipeline.schemas import FINGERPRINT, MODEL, TABLE_END, Table
 from pipeline.variants import (
     BILINEAR,
     CONCAT,
@@ -36,6 +38,7 @@ class TrainedVariant:
     variant: str
     interaction: str
     facts: dict[str, Any]
+    as_of: datetime | None = None  # the newest event of its event table, where that is the present one
 
     @property
     def key(self) -> str:
@@ -76,7 +79,8 @@ class TrainedVariant:
         """`rows` with the training's names beside them, as the result table `table` is stored."""
         values = (self.dataset, self.variant, self.interaction)
         names = {column.name: pl.lit(value) for column, value in zip(MODEL, values, strict=False)}
-        return table.stored().cast(rows.with_columns(**names, **{FINGERPRINT.name: pl.lit(self.fingerprint)}))
+        origin = {TABLE_END.name: pl.lit(self.as_of), FINGERPRINT.name: pl.lit(self.fingerprint)}
+        return table.stored().cast(rows.with_columns(**names, **origin))
 
 
 def read_facts(folder: Path) -> dict[str, Any] | None:
@@ -109,7 +113,9 @@ def present_fingerprint(lake: Lake, dataset: str) -> str:
 def current_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
     """The finished trainings of the present event table: the event numbers of others mean nothing in it."""
     present = present_fingerprint(lake, dataset)
-    return [one for one in trained_variants(lake, dataset) if one.fingerprint == present]
+    as_of = newest(scan_parquet(lake.dataset(dataset) / "events.parquet"))
+    trained = trained_variants(lake, dataset)
+    return [replace(one, as_of=as_of) for one in trained if one.fingerprint == present]
 
 
 def with_records(trained: Sequence[TrainedVariant], records: str) -> list[TrainedVariant]:

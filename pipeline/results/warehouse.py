@@ -9,10 +9,10 @@ import polars as pl
 
 from pipeline.event_table import dataset_names, read_event_table
 from pipeline.following.record import track_record
-from pipeline.lake import Lake, read_parquet, replacing
+from pipeline.lake import Lake, read_parquet, replacing, write_parquet
 from pipeline.results import published
 from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
-from pipeline.results.stored import result_rows, write_results
+from pipeline.results.stored import result_rows
 from pipeline.results.tables import comment, create, insert
 from pipeline.results.trainings import trainings
 from pipeline.schemas import (
@@ -41,8 +41,8 @@ def build_warehouse(lake: Lake) -> Path:
     """Build `warehouse.duckdb` from the lake's Parquet and put it in the old one's place; return its path.
 
     Readers of the old file keep it until they reconnect. An event table that is half replaced is refused, and
-    then the old warehouse stays. Result rows of datasets that are gone, or made from an earlier event table,
-    are left out and counted in the table `left_out`.
+    then the old warehouse stays. Results of an earlier event table are shown as such until newer ones are
+    there; rows of datasets that are gone are left out and counted in the table `left_out`.
     """
     with replacing(lake.warehouse) as temporary:
         # A killed process of the same number may have left one half built.
@@ -84,7 +84,9 @@ def dataset_stats(lake: Lake) -> pl.DataFrame:
 
 def write_dataset_stats(lake: Lake) -> dict[str, int]:
     """Write `results/dataset_stats.parquet` and return its row count by its name."""
-    return write_results(lake, {DATASET_STATS.name: dataset_stats(lake)})
+    rows = dataset_stats(lake)
+    write_parquet(rows, lake.results / f"{DATASET_STATS.name}.parquet")
+    return {DATASET_STATS.name: rows.height}
 
 
 def add_archive(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
@@ -126,14 +128,15 @@ def add_trainings(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 
 def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """The result tables of present event tables; rows of others are counted in `left_out`."""
+    """The last finished results of every dataset; rows that cannot be shown are counted in `left_out`."""
     create(warehouse, LEFT_OUT)
     present = dataset_stats(lake).select("dataset", present="fingerprint")
+    is_stale = pl.col("present") != pl.col("fingerprint")
     for table in RESULTS.values():
         create(warehouse, table)
         for stored in result_rows(lake, table.name):
             rows = stored.join(present, on="dataset", how="left", maintain_order="left").with_columns(
-                reason=why_left_out(set(table.names) - set(stored.columns))
+                reason=why_left_out(set(table.stored().names) - set(stored.columns)), stale=is_stale
             )
             shown, ghosts = (
                 rows.filter(pl.col("reason").is_null()),
@@ -158,12 +161,7 @@ def why_left_out(missing: set[str]) -> pl.Expr:
         return pl.lit(
             f"made by an earlier version, without {', '.join(sorted(missing))}: materialize it again"
         )
-    return (
-        pl.when(pl.col("present").is_null())
-        .then(pl.lit("the dataset is gone"))
-        .when(pl.col("present") != pl.col("fingerprint"))
-        .then(pl.lit("made from an earlier event table: materialize it again"))
-    )
+    return pl.when(pl.col("present").is_null()).then(pl.lit("the dataset is gone"))
 
 
 def add_printed_tables(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:

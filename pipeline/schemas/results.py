@@ -1,8 +1,22 @@
 """Results: `results/<name>.parquet`; baselines lie beside their event table."""
 
 from pipeline.schemas.columns import BY_ROLE, DATASET, METRIC_COLUMNS, MODEL
-from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, TIME, Column, Table, named
+from pipeline.schemas.table import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    SMALL,
+    STALE,
+    TABLE_END,
+    TEXT,
+    TIME,
+    Column,
+    Table,
+    named,
+)
 from pipeline.schemas.trained import CURVES
+
+DATED = (TABLE_END, STALE)
 
 LINK_PREDICTION = Table(
     "link_prediction",
@@ -12,6 +26,7 @@ LINK_PREDICTION = Table(
         Column("split", TEXT, "`validation` (what the epoch was chosen on) or `test`"),
         *METRIC_COLUMNS,
         BY_ROLE,
+        *DATED,
     ),
 )
 LINK_PREDICTION_BY_SLOT = Table(
@@ -23,6 +38,7 @@ LINK_PREDICTION_BY_SLOT = Table(
         *METRIC_COLUMNS,
         Column("slot_start", TIME, "where the slot begins"),
         Column("slot_end", TIME, "where it ends (exclusive)"),
+        *DATED,
     ),
 )
 LINK_PREDICTION_BY_GROUP = Table(
@@ -34,6 +50,7 @@ LINK_PREDICTION_BY_GROUP = Table(
         Column("grouping", TEXT, "what the groups are: `kind`, `type` or `pair`"),
         Column("value", TEXT, "which group"),
         *METRIC_COLUMNS,
+        *DATED,
     ),
 )
 BASELINES = Table(
@@ -48,6 +65,7 @@ BASELINES = Table(
         Column("never_seen_mar", NUMBER, "MAR of these"),
         Column("never_seen_hits_at_10", NUMBER, "HITS@10 of these"),
         BY_ROLE,
+        *DATED,
     ),
 )
 ATTENTION_AUC = Table(
@@ -70,12 +88,13 @@ ATTENTION_AUC = Table(
         Column("attention", TEXT, "`final`: S after the last training event; `initial`: its random start"),
         Column("picked", FLAG, "whether this edge type stands for the model in `table_4`"),
         Column("pairs", COUNT, "edges of the known graph, off the diagonal"),
+        *DATED,
     ),
 )
 TRAINING_CURVES = Table(
     "training_curves",
     "One row per trained variant, seed and optimizer step.",
-    (*MODEL, *CURVES.columns[1:]),
+    (*MODEL, *CURVES.columns[1:], *DATED),
 )
 RESULTS = named(
     (
@@ -89,7 +108,7 @@ RESULTS = named(
 )
 LEFT_OUT = Table(
     "left_out",
-    "Result rows that are not shown: their dataset is gone, or its event table has changed since.",
+    "Result rows that are not shown: their dataset is gone, or an earlier version made them.",
     (
         Column("table_name", TEXT, "the result table"),
         DATASET,

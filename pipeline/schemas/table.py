@@ -40,6 +40,12 @@ class Column:
 FINGERPRINT = Column(
     "fingerprint", TEXT, "hash of the whole event table, which every result made from it carries"
 )
+TABLE_END = Column("as_of", TIME, "time of the newest event of the event table it was made from")
+STALE = Column(
+    "stale",
+    FLAG,
+    "whether that table has changed since: the last finished result, until a newer one is there",
+)
 
 
 @dataclass(frozen=True)
@@ -69,8 +75,12 @@ class Table:
         return rows.select(pl.col(column.name).cast(column.dtype) for column in self.columns)
 
     def stored(self) -> "Table":
-        """A result table as its Parquet file has it: each row names the event table it was made from."""
-        return Table(self.name, self.description, (*self.columns, FINGERPRINT))
+        """A result table as its Parquet file has it: each row names the event table it was made from.
+
+        Whether that table has changed since is not in a file, only the warehouse can tell.
+        """
+        lasting = (column for column in self.columns if column != STALE)
+        return Table(self.name, self.description, (*lasting, FINGERPRINT))
 
 
 def named(tables: Iterable[Table]) -> dict[str, Table]:

@@ -14,7 +14,7 @@ from pipeline.schemas.published import (
     PAPER,
     POSITION,
 )
-from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, Column, Table, named
+from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, STALE, TABLE_END, TEXT, Column, Table, named
 from pipeline.variants import PAPER_INTERACTIONS
 
 NAMED_EVENTS = Table(
@@ -62,6 +62,7 @@ TABLE_3_CELLS = Table(
         Column("bound", NUMBER, BOUND),
         Column("reached", FLAG, "whether our mean is at the bound or better"),
         Column("seeds", COUNT, "number of seeds"),
+        STALE,
     ),
 )
 TABLE_3 = Table(
@@ -98,6 +99,7 @@ TABLE_3 = Table(
             Column(f"{cell}_bound", NUMBER, f"{metric.title}, {interaction}: {BOUND}")
             for metric, interaction, cell in CELLS_3
         ),
+        STALE,
     ),
 )
 TABLE_4 = Table(
@@ -137,6 +139,7 @@ TABLE_4 = Table(
             Column(f"{cell}_bound", SMALL, f"{snapshot} graph, {prior} prior: {BOUND}")
             for snapshot, prior, cell in CELLS_4
         ),
+        STALE,
     ),
 )
 LEADERBOARD = Table(
@@ -158,8 +161,10 @@ LEADERBOARD = Table(
             "beats_baselines",
             FLAG,
             "whether its MAR is below that of every predictor that learns nothing; one that does not know "
-            "who acted is held against its like",
+            "who acted is held against its like; null where theirs is of another event table",
         ),
+        TABLE_END,
+        STALE,
     ),
 )
 VIEWS = named((NAMED_EVENTS, PUBLISHED_DATASETS, TABLE_2, TABLE_3_CELLS, TABLE_3, TABLE_4, LEADERBOARD))

@@ -159,7 +159,7 @@ def model_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Lin
             )
             for metric in PAPER_METRICS
         )
-        lines[row["variant"], None] = Line((row["model"], learned(row)), groups)
+        lines[row["variant"], None] = Line((row["model"] + stale(row), learned(row)), groups)
     others: dict[tuple[str, str], dict[str, Row]] = {}
     for row in cells:
         if row["interaction"] not in PAPER_INTERACTIONS:
@@ -175,13 +175,19 @@ def model_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Lin
             )
             for metric in PAPER_METRICS
         )
-        lines[key] = Line((f"{first['model']}, {first['interaction']}", learned(first)), groups)
+        label = f"{first['model']}, {first['interaction']}{stale(first)}"
+        lines[key] = Line((label, learned(first)), groups)
     return tuple(lines.values())
 
 
 def learned(row: Row) -> str:
     """Whether a model learns its attention."""
     return "learned" if row["learned_attention"] else NONE
+
+
+def stale(row: Row) -> str:
+    """What follows the name of a predictor whose results are of an earlier event table."""
+    return " (of earlier events)" if row["stale"] else ""
 
 
 def baseline_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Line, ...]:
@@ -193,7 +199,7 @@ def baseline_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[
     }
     return tuple(
         Line(
-            (baseline_label(row["baseline"], row["relation"]), NONE),
+            (baseline_label(row["baseline"], row["relation"]) + stale(row), NONE),
             tuple(
                 (Cell(number(row[m.name], m.decimals), best=is_best(row[m.name], best[m.name])),)
                 for m in PAPER_METRICS
@@ -209,10 +215,10 @@ def baselines_of(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> list[Row
 
 
 def verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
-    """In a sentence whether learning beat counting; nothing where one of them is not measured."""
-    query = "select min(mean) as best from table_3_cells where dataset = ? and metric = ?"
+    """In a sentence whether learning beat counting on the present events; nothing where that is unknown."""
+    query = "select min(mean) as best from table_3_cells where dataset = ? and metric = ? and not stale"
     model = rows_of(warehouse, query, dataset, MAR.name)[0]["best"]
-    counted = baselines_of(warehouse, dataset)
+    counted = [row for row in baselines_of(warehouse, dataset) if not row["stale"]]
     if model is None or not counted:
         return ""
     label, mar = baseline_label(counted[0]["baseline"], counted[0]["relation"]), counted[0][MAR.name]

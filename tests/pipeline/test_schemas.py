@@ -36,7 +36,8 @@ def test_a_place_for_a_table_that_there_is_not_is_told() -> None:
 
 def test_a_stored_result_names_the_event_table_it_was_made_from() -> None:
     for table in RESULTS.values():
-        assert table.stored().names == [*table.names, "fingerprint"]
+        assert [*table.stored().names[:-1], "stale"] == table.names
+        assert table.stored().names[-2:] == ["as_of", "fingerprint"]
 
 
 def test_a_frame_is_cast_to_columns_order_and_types_of_its_table() -> None:

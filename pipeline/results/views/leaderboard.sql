@@ -1,7 +1,8 @@
 create view leaderboard as
 with models as (
     select dataset, variant, interaction, by_role, count(distinct seed) as seeds,
-           avg(mar) as mar, stddev_samp(mar) as mar_std, avg(hits_at_10) as hits_at_10, avg(mrr) as mrr
+           avg(mar) as mar, stddev_samp(mar) as mar_std, avg(hits_at_10) as hits_at_10, avg(mrr) as mrr,
+           as_of, stale
     from link_prediction where split = 'test' group by all
 ),
 never_seen as (
@@ -11,21 +12,26 @@ never_seen as (
 ),
 predictors as (
     select dataset, coalesce(titles.model, variant) || ', ' || interaction as predictor, true as learns,
-           by_role, mar, mar_std, hits_at_10, mrr, never_seen_mar, never_seen_hits_at_10, seeds
+           by_role, mar, mar_std, hits_at_10, mrr, never_seen_mar, never_seen_hits_at_10, seeds,
+           as_of, stale
     from models
     left join never_seen using (dataset, variant, interaction)
     left join published_models titles using (dataset, variant)
     union all
     select dataset, replace(baseline, '_', ' ') || coalesce(', ' || relation, ''), false, coalesce(by_role, false),
-           mar, null, hits_at_10, mrr, never_seen_mar, never_seen_hits_at_10, null
+           mar, null, hits_at_10, mrr, never_seen_mar, never_seen_hits_at_10, null,
+           as_of, stale
     from baselines
 )
-select predictors.*,
+select * exclude (as_of, stale),
+       -- Results of two event tables are never held against each other.
        -- A predictor that knows who acted is held against all others, one that does not against its like.
        case when learns then mar < (
            select min(baseline.mar) from baselines baseline
            where baseline.dataset = predictors.dataset
+             and (baseline.stale, baseline.as_of) is not distinct from (predictors.stale, predictors.as_of)
              and (predictors.by_role or not coalesce(baseline.by_role, false))
-       ) end as beats_baselines
+       ) end as beats_baselines,
+       as_of, stale
 from predictors
 order by dataset, mar;

@@ -26,7 +26,8 @@ ours as (
            any_value(reached) filter (cell = 'hits_at_10_concat') as hits_at_10_concat_reached,
            any_value(reached) filter (cell = 'hits_at_10_bilinear') as hits_at_10_bilinear_reached,
            coalesce(any_value(seeds) filter (interaction = 'concat'), 0) as seeds_concat,
-           coalesce(any_value(seeds) filter (interaction = 'bilinear'), 0) as seeds_bilinear
+           coalesce(any_value(seeds) filter (interaction = 'bilinear'), 0) as seeds_bilinear,
+           bool_or(stale) as stale
     from cell_names
     group by all
 ),
@@ -71,7 +72,8 @@ select ours.dataset, ours.model, ours.variant, ours.learned_attention,
        ours.hits_at_10_bilinear_reached,
        ours.seeds_concat, ours.seeds_bilinear,
        published.mar_concat_bound, published.mar_bilinear_bound,
-       published.hits_at_10_concat_bound, published.hits_at_10_bilinear_bound
+       published.hits_at_10_concat_bound, published.hits_at_10_bilinear_bound,
+       ours.stale
 from ours
 left join published using (dataset, variant)
 left join published_datasets using (dataset)

@@ -1,7 +1,7 @@
 create view table_3_cells as
 with ours as (
     select dataset, variant, interaction, metric, avg(value) as mean, stddev_samp(value) as std,
-           count(distinct seed) as seeds
+           count(distinct seed) as seeds, stale
     from (unpivot (from link_prediction where split = 'test') on mar, hits_at_10 into name metric value value)
     group by all
 )
@@ -12,7 +12,7 @@ select ours.dataset, coalesce(models.model, ours.variant) as model, ours.variant
        mean_and_std(published.mean, published.std, decimals) as published,
        ours.mean, ours.std, published.mean as published_mean, published.std as published_std, published.bound,
        at_bound_or_better(ours.mean, published.bound, lower_is_better) as reached,
-       ours.seeds
+       ours.seeds, ours.stale
 from ours
 join metrics using (metric)
 left join published_models models using (dataset, variant)

@@ -13,7 +13,8 @@ ours as (
            avg(percent) filter (cell = 'final_uniform') as final_uniform_mean,
            stddev_samp(percent) filter (cell = 'final_uniform') as final_uniform_std,
            avg(percent) filter (cell = 'final_sparse') as final_sparse_mean,
-           stddev_samp(percent) filter (cell = 'final_sparse') as final_sparse_std
+           stddev_samp(percent) filter (cell = 'final_sparse') as final_sparse_std,
+           bool_or(stale) as stale
     from learned group by all
 ),
 counted as (
@@ -50,7 +51,8 @@ select ours.dataset, ours.relation, ours.interaction,
        at_bound_or_better(final_sparse_mean, final_sparse_bound, false) as final_sparse_reached,
        frequency.* exclude (dataset, relation), ours.seeds,
        published.initial_uniform_bound, published.initial_sparse_bound,
-       published.final_uniform_bound, published.final_sparse_bound
+       published.final_uniform_bound, published.final_sparse_bound,
+       ours.stale
 from ours
 left join frequency using (dataset, relation)
 left join published_datasets using (dataset)

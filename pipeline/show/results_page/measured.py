@@ -138,11 +138,11 @@ QUERIES = {
     "dataset_stats": "select * from dataset_stats left join published_datasets using (dataset) "
     "order by paper desc nulls last, dataset",
     "table_2": "from table_2",
-    "table_3": "from table_3",
-    "table_4": "from table_4",
-    "baselines": "from baselines order by dataset, mar, baseline, relation",
-    "scores": "from link_prediction where split = 'test'",
-    "groups": "from link_prediction_by_group where split = 'test' and grouping = 'pair'",
-    "auc": "from attention_auc",
-    "curves": "from training_curves where test_mar is not null",
+    "table_3": "from table_3 where not stale",
+    "table_4": "from table_4 where not stale",
+    "baselines": "from baselines where not stale order by dataset, mar, baseline, relation",
+    "scores": "from link_prediction where split = 'test' and not stale",
+    "groups": "from link_prediction_by_group where split = 'test' and grouping = 'pair' and not stale",
+    "auc": "from attention_auc where not stale",
+    "curves": "from training_curves where test_mar is not null and not stale",
 }

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from pipeline import variants
-from pipeline.event_table import write_event_table
+from pipeline.event_table import EventTable, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results import published
 from pipeline.results.warehouse import build_warehouse, dataset_stats
@@ -45,10 +45,10 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path / "it's home")
 
 
-def fill(lake: Lake, dataset: str = "toy", *variants: str) -> None:
+def fill(lake: Lake, dataset: str = "toy", *variants: str) -> EventTable:
     """A dataset with everything that is made of it."""
     variants = variants or ("dyrep-concat", "dyrep-bilinear", "ldg_learned_sparse-bilinear")
-    store_results(lake, dataset, variants=variants, snapshots=3)
+    return store_results(lake, dataset, variants=variants, snapshots=3)
 
 
 def store_archive(lake: Lake, day: str) -> None:
@@ -154,7 +154,7 @@ def test_rows_are_those_of_the_files(lake: Lake) -> None:
     build_warehouse(lake)
     for table in ("link_prediction", "link_prediction_by_slot", "attention_auc", "training_curves"):
         kept = pl.read_parquet(lake.results / f"{table}.parquet").drop("fingerprint")
-        assert query(lake, f"from {table}") == kept.rows()
+        assert query(lake, f"select * exclude (stale) from {table}") == kept.rows()
     assert query(lake, "select count(*) from baselines") == [(14,)]
     assert query(lake, "select count(*), sum(events), sum(kept) from gharchive_files") == [(4, 6, 2)]
     assert query(lake, "select actor, created_at from github_events order by created_at")[1] == (
@@ -268,14 +268,37 @@ def test_a_renamed_dataset_takes_its_events_and_baselines_along_and_nothing_stay
     assert query(lake, "select count(*) from link_prediction") == [(0,)]
 
 
-def test_results_of_an_earlier_event_table_are_left_out_and_told(lake: Lake) -> None:
-    fill(lake)
-    store_table(lake, seed=1)
+def test_results_of_an_earlier_event_table_are_shown_with_their_date_until_newer_ones_are_there(
+    lake: Lake,
+) -> None:
+    before = fill(lake)
+    longer = store_table(lake, events=330)
+    states = "select distinct variant, interaction, as_of, stale from link_prediction order by all"
+    for step in (lambda: None, lambda: write_results(lake)):  # before and after results are written anew
+        step()
+        build_warehouse(lake)
+        assert {row[2:] for row in query(lake, states)} == {(before.as_of, True)}
+        assert query(lake, "select distinct as_of, stale from baselines") == [(before.as_of, True)]
+        assert query(lake, "select count(*) from left_out") == [(0,)]
+
+    store_variant(lake, longer, "dyrep-bilinear")
+    write_results(lake)
     build_warehouse(lake)
-    assert query(lake, "select count(*) from link_prediction") == [(0,)]
-    assert query(lake, "select count(*) from baselines") == [(0,)]
-    reasons = query(lake, "select distinct reason from left_out")
-    assert reasons == [("made from an earlier event table: materialize it again",)]
+    (newer, *older) = query(lake, states)
+    assert newer == ("dyrep", "bilinear", longer.as_of, False)
+    assert {row[2:] for row in older} == {(before.as_of, True)}
+    unknown = "select distinct stale, beats_baselines is null from leaderboard where learns order by all"
+    assert query(lake, unknown) == [(False, True), (True, False)]  # the baselines are of the earlier table
+
+
+def test_a_model_that_is_being_trained_anew_keeps_its_last_results(lake: Lake) -> None:
+    fill(lake)
+    (lake.model("toy", "dyrep-bilinear") / "model.json").unlink()
+    shutil.rmtree(lake.model("toy", "dyrep-concat"))
+    write_results(lake)
+    build_warehouse(lake)
+    models = "select distinct variant, interaction, stale from link_prediction order by all"
+    assert query(lake, models) == [("dyrep", "bilinear", False), ("ldg_learned_sparse", "bilinear", False)]
 
 
 def test_results_of_an_earlier_version_are_left_out_and_told(lake: Lake) -> None:
