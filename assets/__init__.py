@@ -2,6 +2,6 @@
 
 import warnings
 
-# Backfill policies and pools are marked beta; dagster is pinned, so a change cannot come unseen. By message,
-# not by class: `ldg --help` need not wait for dagster.
-warnings.filterwarnings("ignore", message=".* is currently in beta")
+# Backfill policies, pools and checks of a partition are marked so; dagster is pinned, so a change cannot come
+# unseen. By message, not by class: `ldg --help` need not wait for dagster.
+warnings.filterwarnings("ignore", message=".* is currently in (beta|preview)")

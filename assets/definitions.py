@@ -2,11 +2,13 @@
 
 from dagster import Definitions, multiprocess_executor
 
+from assets.jobs import jobs
 from assets.lanes.dataset import dataset_chain
 from assets.lanes.github import gharchive_files, github_events, github_subnetwork
 from assets.lanes.results import result_assets
 from assets.lanes.social_evolution import social_evolution_files
 from assets.schedules import JOBS, SCHEDULES, SENSORS
+from assets.settings_resource import settings_resource
 from pipeline.settings import Settings
 from pipeline.sources.registry import registry
 
@@ -14,7 +16,7 @@ from pipeline.sources.registry import registry
 def build_definitions(settings: Settings) -> Definitions:
     """The whole system on the home of `settings`, with a lane for every dataset found there."""
     specs = registry(settings)
-    chains = [asset for spec in specs for asset in dataset_chain(spec)]
+    chains = [asset for spec in specs for asset in dataset_chain(spec, settings)]
     return Definitions(
         assets=[
             gharchive_files,
@@ -24,10 +26,10 @@ def build_definitions(settings: Settings) -> Definitions:
             *chains,
             *result_assets(specs),
         ],
-        jobs=JOBS,
+        jobs=[*JOBS, *jobs(settings)],
         schedules=SCHEDULES,
         sensors=SENSORS,
-        resources={"settings": settings},
+        resources={"settings": settings_resource(settings)},
         # Steps are heavy; two at a time is what a small machine carries.
         executor=multiprocess_executor.configured({"max_concurrent": 2}),
     )

@@ -1,13 +1,13 @@
 """What an asset shows in the UI of the frame it wrote."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
 
-from pipeline.lake import read_parquet
+from pipeline.results.standing import Standing
+from pipeline.results.trained import TrainedVariant
 
 PREVIEW_ROWS = 10
 
@@ -22,10 +22,17 @@ def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN40
     return {"dagster/row_count": frame.height, **more, "preview": preview}
 
 
-def shown_training(folder: Path, facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is shown of a trained variant: what its model.json says, and how each epoch came out."""
-    curves = read_parquet(folder / "curves.parquet")
-    return shown(curves.filter(pl.col("mar").is_not_null()), **facts)
+def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, Any]:
+    """What is shown of a trained variant: its test metrics as numbers to plot, the best baseline's beside
+    them, what its model.json says, and how each epoch came out.
+    """
+    curves = trained.read("curves")
+    measured: dict[str, Any] = {**stands.metrics}
+    if stands.of_baseline is not None:
+        measured |= {f"best_baseline_{name}": value for name, value in stands.of_baseline.items()}
+        measured["best_baseline"] = stands.baseline
+    folder = MetadataValue.path(trained.folder.resolve())
+    return shown(curves.filter(pl.col("mar").is_not_null()), **measured, **trained.facts, folder=folder)
 
 
 def plain(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame

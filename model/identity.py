@@ -3,6 +3,7 @@ one can go on is cheap.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -50,15 +51,20 @@ class TrainingSettings:
                 raise ValueError(f"{argument} takes 0 or more, not {getattr(self, argument)}")
 
 
+def rem_settings(settings: TrainingSettings | RemSettings) -> RemSettings:
+    """How a relational-event model is trained: of the paper's settings it takes the seeds alone."""
+    return settings if isinstance(settings, RemSettings) else RemSettings(seeds=settings.seeds)
+
+
 def identity(
-    dataset: str, fingerprint: str, variant: Variant | RemVariant, settings: TrainingSettings
+    dataset: str, fingerprint: str, variant: Variant | RemVariant, settings: TrainingSettings | RemSettings
 ) -> dict[str, Any]:
     """What a checkpoint or a finished folder must agree on to be the same training.
 
     `fingerprint` is that of the dataset's event table.
     """
     if isinstance(variant, RemVariant):
-        return rem_identity(dataset, fingerprint, variant, RemSettings(seeds=settings.seeds))
+        return rem_identity(dataset, fingerprint, variant, rem_settings(settings))
     decisive = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
     return {
         "version": VERSION,
@@ -69,6 +75,19 @@ def identity(
             name: list(value) if isinstance(value, tuple) else value for name, value in decisive.items()
         },
     }
+
+
+def differences(facts: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+    """In what a finished training differs from the expected identity: `epochs 5, not 3`, for instance."""
+    other = []
+    for part, value in expected.items():
+        there = facts.get(part)
+        if isinstance(value, dict) and isinstance(there, dict):
+            names = [name for name in value if there.get(name) != value[name]]
+            other += [f"{name} {there.get(name)}, not {value[name]}" for name in names]
+        elif there != value:
+            other.append("another event table" if part == "fingerprint" else f"another {part}")
+    return other
 
 
 def resumable(checkpoint: Path, expected: dict[str, Any]) -> bool:

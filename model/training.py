@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from model.checkpoint import discard
-from model.identity import TrainingSettings, identity
+from model.identity import TrainingSettings, identity, rem_settings
 from model.learning import Log, learn, new_run, resume
 from model.records import curve_rows, fill_from_finished, write_records
 from model.rem.settings import RemSettings
@@ -23,10 +23,11 @@ __all__ = ["TrainingSettings", "train"]
 def train(
     dataset_folder: Path | str,
     variant: Variant | RemVariant | str,
-    settings: TrainingSettings,
+    settings: TrainingSettings | RemSettings,
     folder: Path | str,
     log: Log | None = None,
     start_over: bool = False,
+    threads: int = 1,
 ) -> dict[str, Any]:
     """Train `variant` on the event table in `dataset_folder`, write everything kept of it to `folder`, and
     return model.json. A variant may be given by its key, for instance `dyrep-bilinear`.
@@ -34,10 +35,10 @@ def train(
     A training that was killed goes on from its last checkpoint and ends bit-identical to one that was not; a
     finished one of the same table, variant and settings is not repeated (`log` says so). A checkpoint that
     does not fit is refused; `start_over` discards it. Training takes one thread: two trainings side by side
-    use two processors better than one training with two. A relational-event model takes the seeds of
-    `settings` and has the rest of its own.
+    use two processors better than one training with two, and the bits of a result are those of one thread. A
+    relational-event model takes `RemSettings`; of `TrainingSettings` it takes the seeds.
     """
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     dataset_folder, folder = Path(dataset_folder), Path(folder)
     if isinstance(variant, str):
         metadata = json.loads((dataset_folder / "dataset.json").read_text(encoding="utf-8"))
@@ -45,7 +46,11 @@ def train(
     if isinstance(variant, RemVariant):
         from model.rem.training import train_rem  # compiles its statistics, which the paper's models need not
 
-        return train_rem(dataset_folder, variant, RemSettings(seeds=settings.seeds), folder, log, start_over)
+        return train_rem(
+            dataset_folder, variant, rem_settings(settings), folder, log, start_over, threads=threads
+        )
+    if isinstance(settings, RemSettings):
+        raise ValueError(f"settings takes TrainingSettings for {variant.key}, not those of a REM")
     stream = load_stream(dataset_folder, variant.relation)
     write_log = log or (lambda _: None)
     if not start_over and (

@@ -13,8 +13,8 @@ import fcntl
 import os
 import socket
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,12 +68,28 @@ def hold(
     this waits up to `patience` seconds; then it is an error. Children that inherit the file descriptor hold
     the lock, too, until the last of them is gone.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
+    with hold_one_of([path], happening, work, patience, log) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def hold_one_of(
+    paths: Sequence[Path],
+    happening: str,
+    work: str,
+    patience: float = 0.0,
+    log: Callable[[str], None] | None = None,
+) -> Generator[int]:
+    """Hold one of several locks, whichever is free, otherwise as `hold`: so many locks are so many slots."""
+    with ExitStack() as files:
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        opened = [files.enter_context(path.open("a+b")) for path in paths]
         deadline = time.monotonic() + patience
         is_waiting = False
-        while not taken(file.fileno()):
-            busy = f"{happening} by {holder(path) or 'another process'}"
+        while (file := next((file for file in opened if taken(file.fileno())), None)) is None:
+            holders = [str(holder(path) or "another process") for path in paths]
+            busy = f"{happening} by {' and '.join(holders)}"
             if time.monotonic() >= deadline:
                 waited = f", waited {duration(patience)} in vain" if patience else ""
                 raise LockedError(f"{busy}{waited}: try again when that is done, or end it first")

@@ -34,6 +34,8 @@ from pipeline.sources.social_evolution.events import RELATIONS
 
 PREFIX = "LDG_"
 SHELL = "the shell"
+# Fields whose text may be a secret as a whole: no page and no log shows it.
+SECRET = ("alert_webhook", "alert_command")
 # Variables that belong to the project and are no setting of a user's.
 INTERNAL = ("LDG_DAGSTER_STORAGE", "LDG_REAL_DATA")
 
@@ -180,7 +182,14 @@ class Settings(BaseSettings):
     )
     trainings: Count = Field(
         default_factory=processors,
-        description="How many trainings a run has side by side; one per processor if empty.",
+        description="How many trainings this home has side by side, in runs of the UI and headless ones "
+        "together; one per processor if empty.",
+    )
+    alert_webhook: str = Field(
+        "", description="An http(s) address that gets every alert as JSON; its path is kept secret."
+    )
+    alert_command: str = Field(
+        "", description="A command, for instance `mail -s alert me`, that gets every alert as its input."
     )
 
     @classmethod

@@ -44,14 +44,15 @@ def doctor() -> None:
 
 def settings_lines(settings: "Settings") -> list[str]:
     """Every setting with its value and where it is set, without any secret of a URL."""
-    from pipeline.settings import values_in_force
+    from pipeline.settings import SECRET, values_in_force, variable
 
     values = values_in_force()
     lines = []
     for name, text in settings.environment().items():
         value = values.get(name)
         source = value.source if value and value.text.strip() else "default"
-        lines.append(f"{name}={shown(text)}  ({source})")
+        secret = text and name in map(variable, SECRET)
+        lines.append(f"{name}={'(not shown)' if secret else shown(text)}  ({source})")
     return lines
 
 

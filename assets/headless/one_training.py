@@ -16,6 +16,7 @@ from dagster import AssetKey, Definitions
 from assets.headless.instance import instance_of
 from assets.headless.steps import Step, materialize
 from assets.lanes.dataset import dataset_chain
+from assets.settings_resource import settings_resource
 from pipeline.settings import Settings
 from pipeline.sources.registry import registry
 
@@ -34,7 +35,9 @@ def main() -> None:
     settings = Settings.load()
     # Only this dataset's chain: what the whole system imports would take longer than a small training.
     (spec,) = (spec for spec in registry(settings) if spec.name == arguments.dataset)
-    chain = Definitions(assets=dataset_chain(spec), resources={"settings": settings})
+    chain = Definitions(
+        assets=dataset_chain(spec, settings), resources={"settings": settings_resource(settings)}
+    )
     job = chain.resolve_implicit_global_asset_job_def()
     step = Step((AssetKey([arguments.dataset, "trained_models"]),), arguments.variant)
     status = 0

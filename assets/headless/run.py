@@ -29,6 +29,8 @@ from assets.versions import version_of_training, version_tags
 from pipeline.lake import sweep
 from pipeline.locks import LockedError
 from pipeline.rem_variants import RemVariant
+from pipeline.results.standing import standing
+from pipeline.results.trained import TrainedVariant
 from pipeline.runs import FinishedTraining, SessionRecord
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
@@ -143,11 +145,14 @@ class HeadlessRun:
 
     def report_finished(self, model: FinishedModel) -> None:
         """Report a finished model as made anew, as its table is: nothing then seems out of date."""
+        trained = TrainedVariant(
+            model.folder, model.dataset, model.variant.name, model.variant.interaction, model.summary
+        )
         self.instance.report_runless_asset_event(
             AssetMaterialization(
                 AssetKey([model.dataset, "trained_models"]),
                 partition=model.variant.key,
-                metadata=shown_training(model.folder, model.summary),
+                metadata=shown_training(trained, standing(self.settings.lake, trained)),
                 tags=version_tags(version_of_training(model.summary)),
             )
         )

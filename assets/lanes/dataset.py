@@ -1,7 +1,5 @@
 """The chain of one dataset: its event table, the models trained on it, the baselines they must beat."""
 
-from functools import partial
-
 from dagster import (
     AssetCheckResult,
     AssetCheckSpec,
@@ -14,12 +12,13 @@ from dagster import (
     asset,
 )
 
-from assets.locks import model_locked, table_locked
-from assets.metadata import shown, shown_training
+from assets.locks import table_locked
+from assets.metadata import shown
 from assets.partitions import variant_partitions
-from assets.rules import training_settings
 from assets.schedules import REFRESHED
-from assets.versions import version_of_facts, version_of_files, version_of_training
+from assets.training import train_variant, training_checks
+from assets.training_config import training_config
+from assets.versions import version_of_facts, version_of_files
 from pipeline.event_table import check_event_table, read_event_table, write_event_table
 from pipeline.lake import write_parquet
 from pipeline.results.baselines import baselines
@@ -28,10 +27,15 @@ from pipeline.sources.source import DatasetSpec
 from pipeline.variants import model_named
 
 
-def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
-    """The assets of `spec`, a lane of its own in the UI."""
+def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinition]:
+    """The assets of `spec`, a lane of its own in the UI; `settings` are the defaults of their run config."""
     table_key = AssetKey([spec.name, "event_table"])
-    table_check = AssetCheckSpec("well_formed", asset=table_key, description="The table keeps its contract.")
+    table_check = AssetCheckSpec(
+        "well_formed",
+        asset=table_key,
+        description="The table keeps its contract; nothing is trained on one that does not.",
+        blocking=True,
+    )
 
     @asset(
         key=table_key,
@@ -60,6 +64,8 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
             ],
         )
 
+    config_class = training_config(settings)
+
     @asset(
         key=[spec.name, "trained_models"],
         group_name=spec.name,
@@ -68,36 +74,21 @@ def dataset_chain(spec: DatasetSpec) -> list[AssetsDefinition]:
         partitions_def=variant_partitions(spec),
         backfill_policy=BackfillPolicy.multi_run(max_partitions_per_run=1),
         pool="training",
+        check_specs=training_checks(spec),
         description=f"DyRep, LDG and relational-event models trained on {spec.title}, all seeds of a variant "
         "at once, with everything measured on the way: losses, attention over time, embeddings, the ranking "
         "of every test event. "
-        "A killed run goes on from its last checkpoint; a finished one is reused while its data stay.",
+        "A killed run goes on from its last checkpoint; a finished one is reused while its data and its "
+        "config stay.",
         automation_condition=REFRESHED,
     )
     def trained_models(
-        context: AssetExecutionContext, settings: ResourceParam[Settings]
+        context: AssetExecutionContext,
+        config: config_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
+        settings: ResourceParam[Settings],
     ) -> MaterializeResult:
-        from model.checkpoint import CheckpointError
-        from model.training import train
-
-        folder = settings.lake.model(spec.name, context.partition_key)
-        training = partial(
-            train,
-            settings.lake.dataset(spec.name),
-            model_named(context.partition_key, spec.relations),
-            training_settings(settings),
-            folder,
-            log=context.log.info,
-        )
-        with model_locked(context, settings.lake, spec.name, context.partition_key):
-            try:
-                trained = training()
-            except CheckpointError as refused:
-                context.log.warning(f"{refused} Training starts over.")
-                trained = training(start_over=True)
-        return MaterializeResult(
-            metadata=shown_training(folder, trained), data_version=version_of_training(trained)
-        )
+        config.refuse_vain(model_named(context.partition_key, spec.relations))
+        return train_variant(context, spec, context.partition_key, config, settings)
 
     @asset(
         key=[spec.name, "no_learn_baselines"],

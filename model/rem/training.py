@@ -148,13 +148,14 @@ def train_rem(
     folder: Path,
     log: Log | None = None,
     start_over: bool = False,
+    threads: int = 1,
 ) -> dict[str, Any]:
     """Train `variant` on the event table in `dataset_folder`, write everything kept of it, return model.json.
 
     A training that was killed goes on after its last whole epoch and ends bit-identical to one that was not;
     a finished one of the same table, variant and settings is not repeated.
     """
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     events = load_events(dataset_folder)
     training = Training(events, variant, settings)
     if not start_over and (known := finished(folder, training.identity)):

@@ -20,6 +20,7 @@ HEADINGS = {
     "social_evolution": "Social Evolution",
     "seeds": "Training",
     "datasets": "What a run works on",
+    "alert_webhook": "Alerts",
 }
 
 PAGE_HEAD = """\

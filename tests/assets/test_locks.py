@@ -1,6 +1,7 @@
 """Runs on the same home, in processes of their own, keep out of each other's way."""
 
 import multiprocessing
+import re
 from datetime import date, timedelta
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -9,11 +10,12 @@ import polars as pl
 import pytest
 from dagster import AssetKey, DagsterInstance, Definitions
 
+from assets import locks
 from assets.definitions import build_definitions
 from assets.headless.instance import HEADLESS
 from assets.lanes.dataset import dataset_chain
-from pipeline.lake import Lake
-from pipeline.locks import LockedError, hold
+from assets.settings_resource import settings_resource
+from pipeline.locks import LockedError, hold, hold_one_of
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.day import account_path
 from pipeline.sources.gharchive.hours import file_name
@@ -61,24 +63,10 @@ def test_runs_of_the_same_day_that_keep_no_raw_files_all_succeed(tmp_path: Path)
     assert not list(settings.lake.gharchive_raw.rglob("*.json.gz"))
 
 
-@pytest.fixture
-def office(tmp_path: Path) -> Settings:
-    """A home with a dataset of two people's mails."""
-    folder = Lake(tmp_path).own / "office"
-    folder.mkdir(parents=True)
-    mails = [f"ann,bob,2024-01-{1 + n}" for n in range(20)] + ["bob,cat,2024-01-21", "cat,ann,2024-01-22"]
-    (folder / "mails.csv").write_text("from,to,sent\n" + "\n".join(mails) + "\n")
-    (folder / "dataset.toml").write_text(
-        'title = "The office"\n[events]\nfile = "mails.csv"\nsource = "from"\ntarget = "to"\ntime = "sent"\n'
-        'time_zone = "UTC"\n[split]\ntest_start = 2024-01-18\ntime_zone = "UTC"\n'
-    )
-    return Settings(home=tmp_path, seeds=1, epochs=1)
-
-
 @pytest.mark.parametrize("tags", [{}, HEADLESS], ids=["in the UI", "headless"])
 def test_a_variant_that_another_run_trains_is_refused_at_once(office: Settings, tags: dict[str, str]) -> None:
     (spec,) = (spec for spec in registry(office) if spec.name == "office")
-    chain = Definitions(assets=dataset_chain(spec), resources={"settings": office})
+    chain = Definitions(assets=dataset_chain(spec, office), resources={"settings": settings_resource(office)})
     job = chain.resolve_implicit_global_asset_job_def()
 
     def make(asset: str, partition: str | None = None) -> bool:
@@ -95,3 +83,50 @@ def test_a_variant_that_another_run_trains_is_refused_at_once(office: Settings, 
         make("trained_models", "dyrep-concat")
     assert not office.lake.model("office", "dyrep-concat").exists()
     assert make("trained_models", "dyrep-concat")
+
+
+@pytest.mark.parametrize("tags", [{}, HEADLESS], ids=["in the UI", "headless"])
+def test_a_training_waits_for_a_slot_of_the_home_and_says_who_has_it(
+    office: Settings,
+    tags: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settings = office.model_copy(update={"trainings": 1})
+    (spec,) = (spec for spec in registry(settings) if spec.name == "office")
+    resources = {"settings": settings_resource(settings)}
+    chain = Definitions(assets=dataset_chain(spec, settings), resources=resources)
+    job = chain.resolve_implicit_global_asset_job_def()
+    monkeypatch.setattr(locks, "LONGEST_WAIT_FOR_A_SLOT", 0.3)
+
+    def make(asset: str, partition: str | None = None) -> bool:
+        return job.execute_in_process(
+            asset_selection=[AssetKey(["office", asset])],
+            partition_key=partition,
+            instance=DagsterInstance.ephemeral(),
+            tags=tags,
+        ).success
+
+    assert make("event_table")
+    taken = r"every slot for training \(1\) is taken by process \d+ \(headless run 1a2b3c4d\) since .* UTC"
+    slot = settings.lake.lock("slots", "training", "0")
+    with hold(slot, "", "headless run 1a2b3c4d"), pytest.raises(LockedError, match=f"{taken}, waited"):
+        make("trained_models", "dyrep-concat")
+    told = capsys.readouterr().err
+    on_a_line_of_its_own = re.search(rf"^{taken}: waiting up to", told, re.MULTILINE)
+    assert bool(on_a_line_of_its_own) is bool(tags)
+    assert make("trained_models", "dyrep-concat")
+
+
+def test_as_many_processes_hold_a_slot_as_there_are_slots(tmp_path: Path) -> None:
+    slots = [tmp_path / "0.lock", tmp_path / "1.lock"]
+    message = r"all are taken by .*\(one\).* and .*\(another\)"
+    with (
+        hold_one_of(slots, "all are taken", "one"),
+        hold_one_of(slots, "all are taken", "another"),
+        pytest.raises(LockedError, match=message),
+        hold_one_of(slots, "all are taken", "a third"),
+    ):
+        pass
+    with hold_one_of(slots, "all are taken", "a fourth"):
+        pass

@@ -52,7 +52,7 @@ def test_the_lane_of_a_new_source_is_materialized_from_its_raw_files(
 ) -> None:
     raw = example("assets/lanes/letters.py")["letters_files"]
     (spec,) = letters.datasets(settings)
-    definitions = Definitions(assets=[raw, *dataset_chain(spec)], resources={"settings": settings})
+    definitions = Definitions(assets=[raw, *dataset_chain(spec, settings)], resources={"settings": settings})
     table = definitions.resolve_assets_def(AssetKey(["letters", "event_table"]))
     assert table.asset_deps[AssetKey(["letters", "event_table"])] == {AssetKey("letters_files")}
     keys = ("letters_files", "letters/event_table", "letters/no_learn_baselines")

@@ -1,0 +1,21 @@
+"""The jobs one starts by name: each described, each to be launched as it is."""
+
+from typing import Any
+
+from dagster import AssetSelection, define_asset_job
+
+from assets.jobs.backfill_archive import backfill_archive
+from assets.jobs.reproduce_paper import reproduce_paper
+from assets.jobs.train_chosen import train_chosen
+from pipeline.settings import Settings
+
+refresh_results = define_asset_job(
+    "refresh_results",
+    selection=AssetSelection.groups("results"),
+    description="Every result table, the figures, the warehouse and the report, from what is trained.",
+)
+
+
+def jobs(settings: Settings) -> list[Any]:
+    """The jobs, with the values of `settings` as the defaults of their config."""
+    return [train_chosen(settings), refresh_results, backfill_archive(settings), reproduce_paper()]

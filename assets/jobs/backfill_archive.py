@@ -1,0 +1,95 @@
+"""The job `backfill_archive`: the days of the archive that a home works on, as one backfill."""
+
+from datetime import UTC, date, datetime, timedelta
+
+from dagster import (
+    Config,
+    Definitions,
+    Failure,
+    JobDefinition,
+    OpExecutionContext,
+    ResourceParam,
+    job,
+    op,
+)
+from dagster._core.execution.backfill import PartitionBackfill
+from dagster._core.utils import make_new_backfill_id
+from pydantic import Field, create_model
+
+from assets.lanes.github import gharchive_files, github_events
+from pipeline.settings import Settings
+
+
+class Days(Config):
+    """Which days of the archive are brought."""
+
+    first: str
+    last: str
+    only_missing: bool = Field(True, description="Whether days that were brought before are left out.")
+
+
+def backfill_archive(settings: Settings) -> JobDefinition:
+    """The job, with the window of `settings` as default."""
+    first, last = settings.github_history, settings.last_github_day()
+    days_class = create_model(
+        "Days",
+        __base__=Days,
+        first=(str, Field(first.isoformat(), description="First day; the default is LDG_GITHUB_HISTORY.")),
+        last=(
+            str,
+            Field(last.isoformat(), description="Last day; the default is LDG_GITHUB_END or yesterday."),
+        ),
+    )
+
+    @op
+    def request_backfill(
+        context: OpExecutionContext,
+        config: days_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
+        settings: ResourceParam[Settings],
+    ) -> None:
+        """Ask the daemon for the days, a month of them in a run."""
+        wanted = days_between(config.first, config.last)
+        if config.only_missing:
+            brought = context.instance.get_materialized_partitions(github_events.key)
+            wanted = [day for day in wanted if day not in brought]
+        if not wanted:
+            context.log.info("Every one of these days was brought before: there is nothing to do.")
+            return
+        archive = Definitions([gharchive_files, github_events], resources={"settings": settings})
+        backfill = PartitionBackfill.from_asset_partitions(
+            backfill_id=make_new_backfill_id(),
+            asset_graph=archive.resolve_asset_graph(),
+            partition_names=wanted,
+            asset_selection=[gharchive_files.key, github_events.key],
+            backfill_timestamp=datetime.now(UTC).timestamp(),
+            tags={},
+            dynamic_partitions_store=context.instance,
+            all_partitions=False,
+            title=f"Archive days {wanted[0]} … {wanted[-1]}",
+            description=None,
+            run_config=None,
+        )
+        context.instance.add_backfill(backfill)
+        context.log.info(
+            f"{len(wanted)} days are asked for: backfill {backfill.backfill_id} under Runs, Backfills."
+        )
+
+    @job(
+        description="Fetch and normalize the days of the archive that this home works on, as a backfill of a "
+        "month per run. Days that were brought before are left out unless the config says otherwise."
+    )
+    def backfill_archive() -> None:
+        request_backfill()
+
+    return backfill_archive
+
+
+def days_between(first: str, last: str) -> list[str]:
+    """The days from `first` to `last`, both included; an error in words for what is no such range."""
+    try:
+        start, end = date.fromisoformat(first), date.fromisoformat(last)
+    except ValueError:
+        raise Failure(f"first and last take days such as 2013-01-31, not {first!r} and {last!r}") from None
+    if end < start:
+        raise Failure(f"first is {first} and last is {last}: they must be in this order")
+    return [(start + timedelta(days=number)).isoformat() for number in range((end - start).days + 1)]

@@ -1,0 +1,110 @@
+"""The job `train_chosen`: what LDG_DATASETS and LDG_VARIANTS choose, trained side by side."""
+
+from collections.abc import Iterator
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetMaterialization,
+    Config,
+    DynamicOut,
+    DynamicOutput,
+    Failure,
+    JobDefinition,
+    OpExecutionContext,
+    ResourceParam,
+    job,
+    op,
+)
+from pydantic import Field, create_model
+
+from assets.rules import chosen_datasets, chosen_variants
+from assets.training import train_variant
+from assets.training_config import training_config
+from assets.versions import version_tags
+from pipeline.settings import Settings
+from pipeline.sources.registry import registry
+
+
+class Choice(Config):
+    """Which models are trained on which datasets."""
+
+    datasets: list[str]
+    variants: list[str]
+
+
+def train_chosen(settings: Settings) -> JobDefinition:
+    """The job, with the values of `settings` as defaults."""
+    config_class = training_config(settings)
+    choice_class = create_model(
+        "Choice",
+        __base__=Choice,
+        datasets=(list[str], Field(list(settings.datasets), description="Their names; none: all there are.")),
+        variants=(
+            list[str],
+            Field(list(settings.variants), description="Names of models, without interaction."),
+        ),
+    )
+
+    @op(out=DynamicOut(str))
+    def chosen_trainings(
+        context: OpExecutionContext,
+        config: choice_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
+        settings: ResourceParam[Settings],
+    ) -> Iterator[DynamicOutput[str]]:
+        """Name what is to be trained: each dataset that has an event table, with each model chosen for it."""
+        asked = settings.model_copy(
+            update={"datasets": tuple(config.datasets), "variants": tuple(config.variants)}
+        )
+        specs = chosen_datasets(asked)
+        ready = [spec for spec in specs if (settings.lake.dataset(spec.name) / "dataset.json").exists()]
+        for spec in specs:
+            if spec not in ready:
+                context.log.warning(f"{spec.name} is left out: materialize {spec.name}/event_table first.")
+        if not ready:
+            raise Failure(f"None of {', '.join(spec.name for spec in specs)} has an event table yet.")
+        for spec, variant in chosen_variants(ready, asked):
+            name = f"{spec.name}__{variant.key}".replace("-", "_")
+            yield DynamicOutput(f"{spec.name}/{variant.key}", mapping_key=name)
+
+    @op(pool="training")
+    def train(
+        context: OpExecutionContext,
+        training: str,
+        config: config_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
+        settings: ResourceParam[Settings],
+    ) -> None:
+        """Train one model on one dataset; it counts as a materialization of that partition."""
+        dataset, _, key = training.partition("/")
+        (spec,) = (spec for spec in registry(settings) if spec.name == dataset)
+        made = train_variant(context, spec, key, config, settings)
+        assert made.asset_key is not None
+        assert made.data_version is not None
+        context.log_event(
+            AssetMaterialization(
+                made.asset_key,
+                partition=key,
+                metadata=made.metadata,
+                tags=version_tags(made.data_version),
+            )
+        )
+        for verdict in made.check_results or ():
+            context.log_event(  # its annotation forgets checks
+                AssetCheckEvaluation(  # ty: ignore[invalid-argument-type]
+                    asset_key=made.asset_key,
+                    check_name=verdict.check_name or "",
+                    passed=verdict.passed,
+                    severity=verdict.severity,
+                    metadata=verdict.metadata,
+                    partition=key,
+                )
+            )
+
+    @job(
+        description="Train the models that LDG_VARIANTS names on every dataset that LDG_DATASETS names. "
+        "What is trained already with the same config is not repeated. Which models, on which datasets and "
+        "how is the config of this job."
+    )
+    def train_chosen() -> None:
+        chosen_trainings().map(train)
+
+    return train_chosen

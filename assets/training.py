@@ -1,0 +1,92 @@
+"""Training one variant under its locks, whichever run asks for it: an asset's or a job's."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec, AssetKey, MaterializeResult
+
+from assets.locks import Context, model_locked, training_slot
+from assets.metadata import shown_training
+from assets.partitions import variant_partitions
+from assets.training_config import TrainingConfig, has_latent_edges
+from assets.versions import version_of_training
+from model.identity import differences, identity
+from pipeline.results.standing import Standing, degenerate_graph, divergence, standing
+from pipeline.results.trained import TrainedVariant, present_fingerprint, read_facts
+from pipeline.settings import Settings
+from pipeline.sources.source import DatasetSpec
+from pipeline.variants import model_named, split_key
+
+
+def training_checks(spec: DatasetSpec) -> list[AssetCheckSpec]:
+    """What must hold of each trained variant; a verdict belongs to its partition and stays with it."""
+    checks = {
+        "beats_best_baseline": "Ranks the true partner better than the best predictor that learns nothing.",
+        "did_not_diverge": "No seed stopped, and the loss ended no higher than it began.",
+        "graph_not_degenerate": "The learned graph has edges, and they do not all weigh the same.",
+    }
+    return [
+        AssetCheckSpec(
+            name,
+            asset=AssetKey([spec.name, "trained_models"]),
+            description=description,
+            partitions_def=variant_partitions(spec),
+        )
+        for name, description in checks.items()
+    ]
+
+
+def train_variant(
+    context: Context, spec: DatasetSpec, key: str, config: TrainingConfig, settings: Settings
+) -> MaterializeResult:
+    """Train the variant `key` on the dataset's event table, and judge what came out."""
+    from model.checkpoint import CheckpointError
+    from model.training import train
+
+    lake = settings.lake
+    folder = lake.model(spec.name, key)
+    variant = config.variant(model_named(key, spec.relations))
+    asked = config.settings(variant)
+    training = partial(
+        train, lake.dataset(spec.name), variant, asked, folder, log=context.log.info, threads=config.threads
+    )
+    with model_locked(context, lake, spec.name, key), training_slot(context, settings):
+        expected = identity(spec.name, present_fingerprint(lake, spec.name), variant, asked)
+        if earlier := differences(read_facts(folder) or expected, expected):
+            context.log.warning(f"{key} was trained otherwise ({'; '.join(earlier)}): it is trained anew.")
+        try:
+            facts = training()
+        except CheckpointError as refused:
+            context.log.warning(f"{refused} Training starts over.")
+            facts = training(start_over=True)
+        trained = TrainedVariant(folder, spec.name, *split_key(key), facts)
+        stands = standing(lake, trained)
+        return MaterializeResult(
+            asset_key=AssetKey([spec.name, "trained_models"]),
+            metadata=shown_training(trained, stands),
+            data_version=version_of_training(facts),
+            check_results=verdicts(trained, stands, latent=has_latent_edges(variant)),
+        )
+
+
+def verdicts(trained: TrainedVariant, stands: Standing, *, latent: bool) -> list[AssetCheckResult]:
+    """The checks of one trained variant. A bad result is still a result: nothing downstream is held up."""
+    findings: Mapping[str, tuple[list[str], Mapping[str, Any]]] = {
+        "beats_best_baseline": (
+            stands.lost,
+            {"mar": stands.metrics["mar"], "best baseline": stands.baseline or "not made yet"},
+        ),
+        "did_not_diverge": (divergence(trained), {}),
+        "graph_not_degenerate": (degenerate_graph(trained) if latent else [], {}),
+    }
+    return [
+        AssetCheckResult(
+            check_name=name,
+            asset_key=AssetKey([trained.dataset, "trained_models"]),
+            passed=not faults,
+            severity=AssetCheckSeverity.WARN,
+            metadata={"findings": faults, **more},
+        )
+        for name, (faults, more) in findings.items()
+    ]

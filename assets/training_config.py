@@ -1,0 +1,97 @@
+"""The run config of a training: what the launchpad offers, with bounds and with the settings as defaults."""
+
+from dataclasses import replace
+from typing import Annotated, Any, cast
+
+from dagster import Config
+from pydantic import Field, create_model
+
+from model.identity import TrainingSettings
+from model.rem.settings import RemSettings
+from pipeline.rem_variants import RemVariant
+from pipeline.settings import Settings, processors, takes, variable
+from pipeline.variants import Variant
+
+PAPER, REM = TrainingSettings(), RemSettings()
+EDGE_TYPES = RemVariant().edge_types  # those of LDG, too
+FROM_SETTINGS = ("seeds", "epochs", "batch", "learning_rate")
+OF_THE_PAPER = ("epochs", "batch", "learning_rate", "d")
+
+
+class RemConfig(Config):
+    """How a relational-event model is trained."""
+
+    epochs: int = Field(REM.epochs, ge=1, description="Passes over the training events.")
+    batch: int = Field(REM.batch, ge=1, description="Events per step of the optimizer.")
+    learning_rate: float = Field(REM.learning_rate, gt=0, le=1, description="The size of its steps.")
+    candidates: int = Field(
+        REM.candidates, ge=1, description="Partners drawn beside the true one, for each event and side."
+    )
+    dropout: float = Field(REM.dropout, ge=0, lt=1, description="Share of hidden units left out in learning.")
+
+
+class TrainingConfig(Config):
+    """How variants are trained in this run; what is not given is as the settings say.
+
+    Another config is another training: the variant's folder is trained anew, and says with what.
+    """
+
+    seeds: int
+    epochs: int
+    batch: int
+    learning_rate: float
+    d: int = Field(PAPER.d, ge=2, le=4096, description="Size of an embedding in the paper's models.")
+    edge_types: int = Field(
+        EDGE_TYPES, ge=1, le=16, description="How many kinds of latent edges LDG and the branching REM have."
+    )
+    threads: int = Field(
+        1,
+        ge=1,
+        le=processors(),
+        description="Threads of one training; results are reproduced with one, and trainings side by side "
+        "use processors better than threads do.",
+    )
+    rem: RemConfig = Field(RemConfig(), description="A relational-event model has these of its own.")
+
+    def variant(self, variant: Variant | RemVariant) -> Variant | RemVariant:
+        """`variant` with the number of edge types asked for, if it has latent edges."""
+        if not has_latent_edges(variant) or self.edge_types == EDGE_TYPES:
+            return variant
+        return replace(variant, edge_types=self.edge_types)
+
+    def settings(self, variant: Variant | RemVariant) -> TrainingSettings | RemSettings:
+        """How `variant` is trained."""
+        seeds = tuple(range(self.seeds))
+        if isinstance(variant, RemVariant):
+            return replace(REM, seeds=seeds, **self.rem.model_dump())
+        return replace(PAPER, seeds=seeds, **{name: getattr(self, name) for name in OF_THE_PAPER})
+
+    def refuse_vain(self, variant: Variant | RemVariant) -> None:
+        """An error if something was changed that the training of `variant` does not ask for."""
+        vain = OF_THE_PAPER if isinstance(variant, RemVariant) else ("rem",)
+        vain += () if has_latent_edges(variant) else ("edge_types",)
+        fields = type(self).model_fields
+        for name in vain:
+            if getattr(self, name) != fields[name].default:
+                instead = " (below rem are those it takes)" if name in RemConfig.model_fields else ""
+                raise ValueError(f"the config's {name} means nothing to {variant.key}{instead}: leave it out")
+
+
+def has_latent_edges(variant: Variant | RemVariant) -> bool:
+    """Whether a variant can have more kinds of edges than one."""
+    return variant.form == "branching" if isinstance(variant, RemVariant) else variant.prior is not None
+
+
+def training_config(settings: Settings) -> type[TrainingConfig]:
+    """The run config whose defaults are the values of `settings`."""
+    fields: dict[str, Any] = {name: as_set(name, settings) for name in FROM_SETTINGS}
+    made = create_model("TrainingConfig", __base__=TrainingConfig, __doc__=TrainingConfig.__doc__, **fields)
+    return cast("type[TrainingConfig]", made)
+
+
+def as_set(name: str, settings: Settings) -> tuple[Any, Any]:
+    """A setting as a field of the config: its type with its bounds, its value as default, what it means."""
+    field = Settings.model_fields[name]
+    help_text = f"{field.description} It takes {takes(field)}; the default is {variable(name)}."
+    bounded = Annotated[(field.annotation, *field.metadata)]  # ty: ignore[invalid-type-form]
+    return bounded, Field(getattr(settings, name), description=help_text)

@@ -1,0 +1,94 @@
+"""How one finished training stands: its test metrics beside the best baseline's, and what is wrong with it.
+
+Judgements are lists of findings in words; none means all is well.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from pipeline.event_table import read_event_table
+from pipeline.lake import Lake, read_parquet
+from pipeline.names import HITS_AT, MAR, MRR
+from pipeline.results.metrics import by_split, ranked_events
+from pipeline.results.trained import TrainedVariant
+
+MEASURES = (MAR, HITS_AT[10], MRR)
+FLAT = 1e-6  # a graph whose weights vary by less tells no pair from another
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Test metrics of a training, mean over seeds, and those of the best predictor that learns nothing.
+
+    `baseline` is empty while the baselines of the same event table are not made.
+    """
+
+    metrics: Mapping[str, float]
+    baseline: str = ""
+    of_baseline: Mapping[str, float] | None = None
+
+    @property
+    def lost(self) -> list[str]:
+        """What a training that ranks no better than the best baseline is told."""
+        if self.of_baseline is None or MAR.better(self.metrics[MAR.name], self.of_baseline[MAR.name]):
+            return []
+        ours, theirs = (f"{values[MAR.name]:.{MAR.decimals}f}" for values in (self.metrics, self.of_baseline))
+        return [f"{MAR.title} {ours}, {self.baseline} has {theirs}"]
+
+
+def standing(lake: Lake, trained: TrainedVariant) -> Standing:
+    """How a training of the present event table stands.
+
+    A model that does not know who acted is held against baselines that do not know it either.
+    """
+    table = read_event_table(lake.dataset(trained.dataset))
+    test = by_split(ranked_events(trained, table)).filter(pl.col("split") == "test")
+    names = [metric.name for metric in MEASURES]
+    metrics = test.select(pl.col(names).mean()).row(0, named=True)
+    path = lake.dataset(trained.dataset) / "baselines.parquet"
+    if not path.exists():
+        return Standing(metrics)
+    rows = read_parquet(path).filter(pl.col("fingerprint") == trained.fingerprint)
+    if not trained.facts.get("by_role", False):
+        rows = rows.filter(~pl.col("by_role").fill_null(value=False))
+    if rows.is_empty():
+        return Standing(metrics)
+    best = rows.sort(MAR.name).row(0, named=True)
+    return Standing(metrics, best["baseline"].replace("_", " "), {name: best[name] for name in names})
+
+
+def divergence(trained: TrainedVariant) -> list[str]:
+    """Seeds that stopped, whose loss is not finite, or is higher in the last epoch than in the first."""
+    faults = [f"seed {seed} stopped: {reason}" for seed, reason in trained.facts.get("stopped", {}).items()]
+    terms = ("loss_events", "loss_nonevents", "loss_kl")
+    loss = sum((pl.col(term).fill_null(0.0) for term in terms), start=pl.lit(0.0))
+    by_epoch = trained.read("curves").group_by("seed", "epoch").agg(loss.mean().alias("loss"))
+    for (seed,), epochs in by_epoch.sort("seed", "epoch").group_by(["seed"], maintain_order=True):
+        first, last = epochs["loss"][0], epochs["loss"][-1]
+        if not epochs["loss"].is_finite().all():
+            faults.append(f"the loss of seed {seed} is not finite")
+        elif last > first:
+            faults.append(f"the loss of seed {seed} rose from {first:.4g} to {last:.4g}")
+    return faults
+
+
+def degenerate_graph(trained: TrainedVariant) -> list[str]:
+    """Seeds whose learned graph is empty or tells no pair from another at the end of training."""
+    final = trained.read("attention").filter(pl.col("label") == "final")
+    spread = final.group_by("seed").agg(
+        finite=pl.col("weight").is_finite().all(), spread=pl.col("weight").max() - pl.col("weight").min()
+    )
+    by_seed = {seed: (finite, width) for seed, finite, width in spread.iter_rows()}
+    faults = []
+    for seed in trained.facts["seeds"]:
+        if seed not in by_seed:
+            faults.append(f"the graph of seed {seed} has no edge")
+            continue
+        finite, width = by_seed[seed]
+        if not finite:
+            faults.append(f"the graph of seed {seed} has weights that are no numbers")
+        elif width <= FLAT:
+            faults.append(f"all edges of the graph of seed {seed} weigh the same")
+    return faults
