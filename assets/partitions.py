@@ -1,5 +1,7 @@
 """Partition keys: file days of the archive, variants of a dataset's models."""
 
+from datetime import date
+
 from dagster import BackfillPolicy, DailyPartitionsDefinition, StaticPartitionsDefinition
 
 from pipeline.sources.source import DatasetSpec
@@ -10,6 +12,14 @@ FILE_DAYS = DailyPartitionsDefinition(start_date="2011-02-12")
 # A run costs seconds of overhead, so one run takes a month of days.
 DAYS_A_RUN = 31
 MONTHLY_RUNS = BackfillPolicy.multi_run(max_partitions_per_run=DAYS_A_RUN)
+
+
+def day_range(first: date, last: date) -> dict[str, str]:
+    """Tags that let one run cover the file days from `first` to `last`."""
+    return {
+        "dagster/asset_partition_range_start": first.isoformat(),
+        "dagster/asset_partition_range_end": last.isoformat(),
+    }
 
 
 def variant_partitions(spec: DatasetSpec) -> StaticPartitionsDefinition:

@@ -1,16 +1,21 @@
 """What runs by itself: the archive's newest complete day, then everything that depends on it."""
 
-from datetime import timedelta
-
 from dagster import (
     AssetSelection,
     AutomationCondition,
     AutomationConditionSensorDefinition,
+    ResourceParam,
     RunRequest,
     ScheduleEvaluationContext,
     define_asset_job,
     schedule,
 )
+
+from assets.partitions import day_range
+from pipeline.following.rule import LATE_DAYS
+from pipeline.following.window import newest_complete_day, window_until
+from pipeline.settings import Settings
+from pipeline.sources.gharchive.day import account_path
 
 REFRESH_TAG = {"ldg/refresh": "yes"}
 
@@ -38,12 +43,15 @@ archive_day = define_asset_job(
     # later is missing for good, so at this time the day before is complete.
     cron_schedule="30 12 * * *",
     execution_timezone="UTC",
-    description="Every day: the archive's newest complete day; the sensor `refresh` follows with the rest.",
+    description="Every day: the archive's newest complete day, and again those of the last 14 that were "
+    "brought before, for hours that failed, came late or were replaced. The sensor `refresh` does the rest.",
 )
-def newest_archive_day(context: ScheduleEvaluationContext) -> RunRequest:
-    """Ask for the day before the tick's."""
-    newest = (context.scheduled_execution_time - timedelta(days=1)).strftime("%Y-%m-%d")
-    return RunRequest(run_key=newest, partition_key=newest, tags=REFRESH_TAG)
+def newest_archive_day(context: ScheduleEvaluationContext, settings: ResourceParam[Settings]) -> RunRequest:
+    """Ask for the day before the tick's, and all since the oldest of the last 14 that was brought."""
+    newest = newest_complete_day(context.scheduled_execution_time)
+    late = window_until(newest, LATE_DAYS)
+    first = next((day for day in late if account_path(settings.lake, day).exists()), newest)
+    return RunRequest(run_key=newest.isoformat(), tags={**REFRESH_TAG, **day_range(first, newest)})
 
 
 refresh = AutomationConditionSensorDefinition(

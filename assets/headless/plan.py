@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyarrow.parquet import read_metadata
 from assets.headless.side_by_side import Training
 from assets.headless.steps import Step
 from assets.lanes.results import RESULTS
-from assets.partitions import DAYS_A_RUN
+from assets.partitions import DAYS_A_RUN, day_range
 from assets.rules import training_settings
 from model.identity import identity, resumable
 from pipeline.rem_variants import RemVariant
@@ -56,14 +56,6 @@ def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
             yield Step(assets, tags=day_range(day, last))
             day = last + timedelta(days=1)
     yield Step(tuple(AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")))
-
-
-def day_range(first: date, last: date) -> dict[str, str]:
-    """Tags that let one run cover the file days from `first` to `last`."""
-    return {
-        "dagster/asset_partition_range_start": first.isoformat(),
-        "dagster/asset_partition_range_end": last.isoformat(),
-    }
 
 
 def plan_training(

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,9 @@ from pipeline.settings import Settings
 DAY = date(2015, 1, 2)
 
 
-def bring_day(settings: Settings) -> ExecuteInProcessResult:
+def bring_day(settings: Settings, day: date = DAY) -> ExecuteInProcessResult:
     job = build_definitions(settings).resolve_job_def("archive_day")
-    return job.execute_in_process(partition_key=DAY.isoformat(), instance=DagsterInstance.ephemeral())
+    return job.execute_in_process(partition_key=day.isoformat(), instance=DagsterInstance.ephemeral())
 
 
 def metadata(result: ExecuteInProcessResult) -> dict[str, object]:
@@ -47,6 +47,23 @@ def test_a_day_without_any_hour_is_accounted_for_too(tmp_path: Path) -> None:
     assert metadata(result)["dagster/row_count"] == 0
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
     assert checks["every_event_accounted_for"]
+
+
+def test_a_day_that_is_not_whole_stays_red_until_it_is(tmp_path: Path) -> None:
+    archive, home = tmp_path / "archive", tmp_path / "home"
+    archive.mkdir()
+    torn = archive / f"{DAY}-3.json.gz"
+    torn.write_bytes(b"<html>no hour file</html>")
+    settings = Settings(home=home, gharchive_url=str(archive))
+
+    def verdict(day: date) -> bool:
+        checks = bring_day(settings, day).get_asset_check_evaluations()
+        return next(check.passed for check in checks if check.check_name == "no_hour_failed")
+
+    assert not verdict(DAY)
+    assert not verdict(DAY + timedelta(days=1)), "a good day does not hide the one before"
+    torn.write_bytes(gzip.compress(b""))
+    assert verdict(DAY)
 
 
 def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_password(tmp_path: Path) -> None:

@@ -1,18 +1,48 @@
 """What runs by itself, and when."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from pathlib import Path
 
+import pytest
 from dagster import RunRequest, build_schedule_context
 
+from assets.partitions import day_range
 from assets.schedules import REFRESH_TAG, newest_archive_day
+from pipeline.lake import Lake
+from pipeline.settings import Settings
+from pipeline.sources.gharchive.day import account_path
 
 
-def test_the_schedule_asks_for_the_day_before() -> None:
-    context = build_schedule_context(scheduled_execution_time=datetime(2026, 3, 1, 12, 30, tzinfo=UTC))
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path)
+
+
+def ask(settings: Settings) -> RunRequest:
+    context = build_schedule_context(
+        scheduled_execution_time=datetime(2026, 3, 1, 12, 30, tzinfo=UTC), resources={"settings": settings}
+    )
     request = newest_archive_day(context)
     assert isinstance(request, RunRequest)
-    assert (request.partition_key, request.run_key) == ("2026-02-28", "2026-02-28")
+    assert request.run_key == "2026-02-28"
     assert REFRESH_TAG.items() <= request.tags.items()
+    return request
+
+
+def brought(lake: Lake, *days: date) -> None:
+    lake.github_accounts.mkdir(parents=True)
+    for day in days:
+        account_path(lake, day).touch()
+
+
+def test_the_schedule_asks_for_the_day_before(settings: Settings) -> None:
+    newest = date(2026, 2, 28)
+    assert day_range(newest, newest).items() <= ask(settings).tags.items()
+
+
+def test_the_schedule_asks_again_for_the_days_of_a_fortnight_that_were_brought(settings: Settings) -> None:
+    brought(settings.lake, date(2026, 2, 14), date(2026, 2, 20), date(2026, 2, 25))
+    assert day_range(date(2026, 2, 20), date(2026, 2, 28)).items() <= ask(settings).tags.items()
 
 
 def test_the_schedule_runs_when_the_last_hour_of_a_day_is_settled() -> None:

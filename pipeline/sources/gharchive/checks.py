@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from pipeline.lake import Lake, read_parquet
 from pipeline.sources.gharchive.day import ACCOUNT_SCHEMA
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA, QUARANTINE_SCHEMA
 
@@ -60,6 +61,13 @@ def event_faults(events: pl.DataFrame) -> list[str]:
     if selves := events.filter(lower).height:
         faults.append(f"{selves:,} rows are self-interactions")
     return faults
+
+
+def failed_hours(lake: Lake) -> list[str]:
+    """The hour files of all days of a lake that are still to be had, in order of time."""
+    accounts = sorted(lake.github_accounts.glob("date=*.parquet"))
+    failed = (read_parquet(path).filter(pl.col("status") == "failed")["file"] for path in accounts)
+    return [file for of_day in failed for file in of_day]
 
 
 def quarantine_faults(quarantine: pl.DataFrame) -> list[str]:
