@@ -2,6 +2,7 @@
 
 from dagster import Definitions, multiprocess_executor
 
+from assets.alerts import alerts
 from assets.jobs import jobs
 from assets.lanes.dataset import dataset_chain
 from assets.lanes.github import gharchive_files, github_events, github_subnetwork
@@ -28,7 +29,7 @@ def build_definitions(settings: Settings) -> Definitions:
         ],
         jobs=[*JOBS, *jobs(settings)],
         schedules=SCHEDULES,
-        sensors=SENSORS,
+        sensors=[*SENSORS, alerts(settings)],
         resources={"settings": settings_resource(settings)},
         # Steps are heavy; two at a time is what a small machine carries.
         executor=multiprocess_executor.configured({"max_concurrent": 2}),

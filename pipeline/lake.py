@@ -79,6 +79,11 @@ class Lake:
         return self.home / "warehouse.duckdb"
 
     @property
+    def alerts(self) -> Path:
+        """One line per run that failed."""
+        return self.home / "alerts.log"
+
+    @property
     def report(self) -> Path:
         """The report a person looks at."""
         return self.home / "report" / "index.html"

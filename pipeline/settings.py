@@ -107,6 +107,13 @@ class Settings(BaseSettings):
         description="Where hour files come from: an http(s) address or a local folder.",
     )
     keep_raw: bool = Field(True, description="Whether hour files stay after reading.")
+    retry_seconds: int = Field(
+        60,
+        ge=0,
+        le=86_400,
+        description="How long a run waits before it asks again for hours that failed, the second time twice "
+        "as long; 0 for no second try.",
+    )
     largest_hour: int = Field(
         4 << 30,
         ge=1 << 20,

@@ -7,9 +7,10 @@ import polars as pl
 from dagster import AssetExecutionContext, MaterializeResult, MetadataValue, ResourceParam, asset
 
 from assets.checks import ARCHIVE_CHECKS, judge_days
-from assets.locks import day_locked, days_locked, table_locked
+from assets.locks import day_locked, days_locked, fetching_slot, table_locked
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS, MONTHLY_RUNS
+from assets.retries import retry_later
 from assets.schedules import REFRESHED
 from assets.versions import version_of_files
 from pipeline.lake import read_parquet
@@ -31,24 +32,33 @@ from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetw
 def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
     """The 24 hour files of an archive day, fetched, verified and kept with what is known of each.
 
-    Hours already here and unchanged are not fetched again; failed hours are tried anew each time.
+    Hours already here and unchanged are not fetched again; failed hours are tried anew, twice in a run.
     An archive that cannot be reached is an error, unless nothing is left to be fetched.
     """
     fetching = fetch_settings(settings)
     days = map(date.fromisoformat, context.partition_keys)
     locked = partial(day_locked, context, settings.lake)
-    for day, hours in fetch_days(days, settings.lake, fetching, log=context.log.info, locked=locked):
-        statuses = [hour.status for hour in hours]
-        files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
-        context.add_asset_metadata(
-            shown(
-                pl.DataFrame(files),
-                **{f"hours_{status}": statuses.count(status) for status in sorted(set(statuses))},
-                bytes=sum(hour.bytes or 0 for hour in hours),
-                complete="failed" not in statuses,
-            ),
-            partition_key=day.isoformat(),
-        )
+    failed = 0
+    with fetching_slot(context, settings.lake):
+        try:
+            for day, hours in fetch_days(days, settings.lake, fetching, log=context.log.info, locked=locked):
+                statuses = [hour.status for hour in hours]
+                failed += statuses.count("failed")
+                files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
+                context.add_asset_metadata(
+                    shown(
+                        pl.DataFrame(files),
+                        **{f"hours_{status}": statuses.count(status) for status in sorted(set(statuses))},
+                        bytes=sum(hour.bytes or 0 for hour in hours),
+                        complete="failed" not in statuses,
+                    ),
+                    partition_key=day.isoformat(),
+                )
+        except ConnectionError as error:
+            retry_later(context, settings, str(error))
+            raise
+    if failed:
+        retry_later(context, settings, f"{failed} hours failed")
     return MaterializeResult()
 
 

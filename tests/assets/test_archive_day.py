@@ -54,7 +54,7 @@ def test_a_day_that_is_not_whole_stays_red_until_it_is(tmp_path: Path) -> None:
     archive.mkdir()
     torn = archive / f"{DAY}-3.json.gz"
     torn.write_bytes(b"<html>no hour file</html>")
-    settings = Settings(home=home, gharchive_url=str(archive))
+    settings = Settings(home=home, gharchive_url=str(archive), retry_seconds=0)
 
     def verdict(day: date) -> bool:
         checks = bring_day(settings, day).get_asset_check_evaluations()
@@ -68,7 +68,7 @@ def test_a_day_that_is_not_whole_stays_red_until_it_is(tmp_path: Path) -> None:
 
 def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_password(tmp_path: Path) -> None:
     url = "http://someone:s3cret@127.0.0.1:9/mirror?token=t0ken"
-    settings = Settings(home=tmp_path / "home", gharchive_url=url)
+    settings = Settings(home=tmp_path / "home", gharchive_url=url, retry_seconds=0)
     job = build_definitions(settings).resolve_job_def("archive_day")
     with DagsterInstance.ephemeral() as instance:
         with pytest.raises(ConnectionError, match=r"http://127.0.0.1:9/mirror \(LDG_GHARCHIVE_URL\)"):
@@ -77,3 +77,14 @@ def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_pas
         story = "\n".join(map(str, instance.all_logs(run.run_id)))
     assert "cannot be reached" in story
     assert not [word for word in ("someone", "s3cret", "t0ken") if word in story]
+
+
+def test_hours_that_failed_are_asked_for_twice_more_before_the_run_goes_on(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    (archive / f"{DAY}-3.json.gz").write_bytes(b"<html>no hour file</html>")
+    settings = Settings(home=tmp_path / "home", gharchive_url=str(archive), retry_seconds=1)
+    result = bring_day(settings)
+    assert result.success
+    assert len([event for event in result.all_events if event.is_step_up_for_retry]) == 2
+    assert metadata(result)["complete"] is False

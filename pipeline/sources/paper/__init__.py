@@ -52,7 +52,14 @@ PAPER_ENVIRONMENT = {
     "LDG_LEARNING_RATE": "0.0002",
 }
 # These say where, how fast and what is refused, not what comes out.
-FREE = ("LDG_HOME", "LDG_LARGEST_HOUR", "LDG_TRAININGS", "LDG_ALERT_WEBHOOK", "LDG_ALERT_COMMAND")
+FREE = (
+    "LDG_HOME",
+    "LDG_LARGEST_HOUR",
+    "LDG_RETRY_SECONDS",
+    "LDG_TRAININGS",
+    "LDG_ALERT_WEBHOOK",
+    "LDG_ALERT_COMMAND",
+)
 ENVIRONMENT_HEAD = "# The settings of the paper's experiments, written when it was prepared.\n"
 
 

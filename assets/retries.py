@@ -1,0 +1,17 @@
+"""What failed and may go better in a minute is tried again within the run, later each time."""
+
+from dagster import AssetExecutionContext, RetryRequested
+
+from pipeline.progress import duration
+from pipeline.settings import Settings
+
+RETRIES = 2
+
+
+def retry_later(context: AssetExecutionContext, settings: Settings, reason: str) -> None:
+    """End this try and have another one after LDG_RETRY_SECONDS, then after twice as long; then go on."""
+    wait = settings.retry_seconds * 2**context.retry_number
+    if not wait or context.retry_number >= RETRIES:
+        return
+    context.log.warning(f"{reason}: try {context.retry_number + 2} of {RETRIES + 1} in {duration(wait)}.")
+    raise RetryRequested(max_retries=RETRIES, seconds_to_wait=wait)
