@@ -108,10 +108,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.only:
         started, busy = time.perf_counter(), time.process_time()
-        found = MEASURED[arguments.only](arguments.folder)
+        result = MEASURED[arguments.only](arguments.folder)
         seconds, busy = time.perf_counter() - started, time.process_time() - busy
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps({"seconds": seconds, "cpu_seconds": busy, "peak_mb": peak, "found": found}))
+        print(json.dumps({"seconds": seconds, "cpu_seconds": busy, "peak_mb": peak, "found": result}))
         return
     with tempfile.TemporaryDirectory(prefix="ldg-bench-") as scratch:
         folder = Path(scratch)

@@ -92,16 +92,16 @@ def measure_engine(
 
     batches = range(first + settings.batch, last + 1, settings.batch)
     seed_events = len(settings.seeds) * len(batches) * settings.batch
-    found = {"training": rates(partial(learn_all, run, batches), seed_events)}
+    measured = {"training": rates(partial(learn_all, run, batches), seed_events)}
     start = run.state.position
     stop = min(start + events, len(stream))
     if stop > start:
         with Progress("evaluate", stop - start, "events", lambda _: None) as progress:
             random = generators(settings.seeds, "ranking")
             work = partial(carry_and_rank, run, run.parameters, run.state, stop, random, progress)
-            found["evaluation"] = rates(work, len(settings.seeds) * (stop - start))
-    found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    return found
+            measured["evaluation"] = rates(work, len(settings.seeds) * (stop - start))
+    measured["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return measured
 
 
 def measure_reference(stream: Stream, variant: Variant, d: int, events: int) -> dict[str, float]:
@@ -166,10 +166,10 @@ def side_by_side(trainings: int, *arguments: Any) -> dict[str, Any]:  # noqa: AN
     """Several trainings at once, a process each, as a full pass runs them: rates add up."""
     with ProcessPoolExecutor(trainings, mp_context=get_context("spawn")) as pool:
         each = [work.result() for work in [pool.submit(measure, *arguments) for _ in range(trainings)]]
-    found: dict[str, Any] = {"peak_memory_mb": sum(one["peak_memory_mb"] for one in each)}
+    measured: dict[str, Any] = {"peak_memory_mb": sum(one["peak_memory_mb"] for one in each)}
     for part in ("training", "evaluation"):
-        found[part] = {name: round(sum(one[part][name] for one in each), 1) for name in each[0][part]}
-    return found
+        measured[part] = {name: round(sum(one[part][name] for one in each), 1) for name in each[0][part]}
+    return measured
 
 
 def main() -> None:
@@ -192,26 +192,28 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     if arguments.growth:
-        found |= measure_growth(TrainingSettings(seeds=tuple(range(min(arguments.seeds, 2))), batch=50), 100)
+        measured |= measure_growth(
+            TrainingSettings(seeds=tuple(range(min(arguments.seeds, 2))), batch=50), 100
+        )
     else:
         key = f"{arguments.variant}-{arguments.interaction}"
         stream, variant = subject(arguments.dataset, key, arguments.events)
         asked = arguments.dataset, key, arguments.seeds, arguments.events
-        found |= {"variant": key, "nodes": stream.nodes, "seeds": arguments.seeds}
-        found["trainings"] = arguments.trainings
-        found["engine"] = (
+        measured |= {"variant": key, "nodes": stream.nodes, "seeds": arguments.seeds}
+        measured["trainings"] = arguments.trainings
+        measured["engine"] = (
             measure(*asked) if arguments.trainings == 1 else side_by_side(arguments.trainings, *asked)
         )
         if variant.is_recurrent:
-            found["reference"] = measure_reference(stream, variant, 32, arguments.reference_events)
-            ours, theirs = found["engine"]["training"], found["reference"]
-            found["times_the_reference"] = {name: round(ours[name] / theirs[name], 1) for name in theirs}
+            measured["reference"] = measure_reference(stream, variant, 32, arguments.reference_events)
+            ours, theirs = measured["engine"]["training"], measured["reference"]
+            measured["times_the_reference"] = {name: round(ours[name] / theirs[name], 1) for name in theirs}
     if arguments.json:
-        print(json.dumps(found))
+        print(json.dumps(measured))
     else:
-        for name, value in found.items():
+        for name, value in measured.items():
             print(f"{name}: {value}")
 
 

@@ -49,9 +49,9 @@ def store_facts(lake: Lake, dataset: str, variant: str, seeds: int, **changed: o
 def pretend(lake: Lake, dataset: str, column: int) -> None:
     """Give a dataset the statistics of one of the paper's."""
     path = lake.dataset(dataset) / "dataset.json"
-    known = json.loads(path.read_text(encoding="utf-8"))
-    known["stats"] |= {row[0]: int(row[column]) for row in published.TABLE_2}
-    write_json(known, path)
+    metadata = json.loads(path.read_text(encoding="utf-8"))
+    metadata["stats"] |= {row[0]: int(row[column]) for row in published.TABLE_2}
+    write_json(metadata, path)
 
 
 def rebuild(lake: Lake) -> None:

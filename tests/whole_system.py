@@ -17,11 +17,11 @@ PATIENCE = 600.0  # seconds: no test is about speed
 def environment(home: Path, **more: str) -> dict[str, str]:
     """What the Makefile sets for a home, and nothing of the machine's own settings."""
     foreign = ("LDG_", "DAGSTER_")
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
     storage = home / "dagster"
     storage.mkdir(parents=True, exist_ok=True)
     ours = {"LDG_HOME": str(home), "DAGSTER_HOME": str(ROOT), "LDG_DAGSTER_STORAGE": str(storage)}
-    return {**kept, **ours, **more}
+    return {**inherited, **ours, **more}
 
 
 def start_module(
@@ -64,15 +64,15 @@ def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> 
 
 def at_work(home: Path, module: str = "assets") -> list[psutil.Process]:
     """The processes of `python -m module` on this home that are alive."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             ours = process.environ().get("LDG_HOME") == str(home)
             if ours and module in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def wait_for(condition: Callable[[], object], process: subprocess.Popen | None = None) -> None:

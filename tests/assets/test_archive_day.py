@@ -37,9 +37,9 @@ def test_a_day_with_one_hour_tells_of_the_others(tmp_path: Path) -> None:
     }
     (archive / f"{DAY}-3.json.gz").write_bytes(gzip.compress(json.dumps(event).encode() + b"\n"))
     settings = Settings(home=tmp_path / "home", gharchive_url=str(archive))
-    told = metadata(bring_day(settings))
-    assert (told["dagster/row_count"], told["hours_ok"], told["hours_missing"]) == (1, 1, 23)
-    assert told["complete"] is True
+    shown = metadata(bring_day(settings))
+    assert (shown["dagster/row_count"], shown["hours_ok"], shown["hours_missing"]) == (1, 1, 23)
+    assert shown["complete"] is True
 
 
 def test_a_day_without_any_hour_is_accounted_for_too(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ ARGUMENTS = [
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A headless browser, or a skip that says how to get one."""
-    found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
-    program = next((path for path in found if path), None)
+    programs = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
+    program = next((path for path in programs if path), None)
     if program is None:
         pytest.skip("no browser at hand: install chromium or google-chrome to run the browser tests")
     with sync_playwright() as playwright:

@@ -44,11 +44,11 @@ def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> Non
     (models / "ldg_learned_sparse-concat").write_text("in the way")
     learned = office(home, LDG_VARIANTS="ldg_learned_sparse,ldg_learned_sparse_freq")
     process = start_module("assets", environment=learned)
-    said, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1, said
-    assert "office/trained_models ldg_learned_sparse-concat failed: " in said
-    assert "office/trained_models ldg_learned_sparse_freq-concat failed: it uses the weights of one" in said
-    assert "make dev" in said
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, output
+    assert "office/trained_models ldg_learned_sparse-concat failed: " in output
+    assert "office/trained_models ldg_learned_sparse_freq-concat failed: it uses the weights of one" in output
+    assert "make dev" in output
     assert {path.parent.name for path in models.glob("*/model.json")} == {
         "ldg_learned_sparse-bilinear",
         "ldg_learned_sparse_freq-bilinear",
@@ -57,8 +57,8 @@ def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> Non
     assert [session.finished for session in read_sessions(Lake(home))] == [False]
 
     (models / "ldg_learned_sparse-concat").unlink()
-    said = run_module("assets", environment=learned)
-    assert "2 of 4 trainings were finished" in said
+    output = run_module("assets", environment=learned)
+    assert "2 of 4 trainings were finished" in output
     first, second = read_sessions(Lake(home))
     assert second.finished
     assert {training.variant for training in second.trainings} == {
@@ -66,9 +66,9 @@ def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> Non
         "ldg_learned_sparse_freq-concat",
     }
     assert len(first.trainings) == 2
-    told = (home / "results" / "run.json").read_text()
-    assert str(home) not in told
-    assert str(Path.home()) not in told
+    record = (home / "results" / "run.json").read_text()
+    assert str(home) not in record
+    assert str(Path.home()) not in record
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(
     process = start_module("assets", environment=endless, interrupts=interrupts)
     wait_for(lambda: len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130, said
-    assert "the same command goes on from here" in said
-    assert "Traceback" not in said
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, output
+    assert "the same command goes on from here" in output
+    assert "Traceback" not in output
     assert not at_work(home, CHILD)
     assert len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2
     with instance_of(Settings(home=home)) as instance:

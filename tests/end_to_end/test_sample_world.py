@@ -77,7 +77,7 @@ def test_the_relational_event_model_beats_what_learns_nothing(warehouse: duckdb.
 def test_learned_attention_finds_the_planted_graph(
     warehouse: duckdb.DuckDBPyConnection, dataset: str
 ) -> None:
-    found = dict(
+    agreement = dict(
         warehouse.execute(
             """
             select attention, avg(auc) from attention_auc
@@ -88,8 +88,8 @@ def test_learned_attention_finds_the_planted_graph(
             [dataset],
         ).fetchall()
     )
-    assert found["final"] >= 0.70
-    assert found["initial"] == pytest.approx(0.5, abs=0.06)
+    assert agreement["final"] >= 0.70
+    assert agreement["initial"] == pytest.approx(0.5, abs=0.06)
 
 
 def test_the_tables_and_where_everything_is_were_printed(sample_home: Path) -> None:

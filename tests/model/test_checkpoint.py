@@ -132,7 +132,7 @@ def test_every_tensor_that_is_missing_misshapen_or_of_another_type_is_refused(
             torch.cat([tensor, tensor]) if tensor.ndim else tensor.repeat(2),
             tensor.to(torch.float16),
         ):
-            others = {other: kept for other, kept in tensors.items() if other != name}
+            others = {other: tensor for other, tensor in tensors.items() if other != name}
             write_tensors(others if change is None else {**others, name: change}, header, checkpoint)
             with pytest.raises(CheckpointError, match=f"does not fit .*{name}"):
                 resume(run, checkpoint)

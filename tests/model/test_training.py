@@ -52,11 +52,13 @@ def test_every_variant_trains_and_leaves_every_promised_file(variant, dataset, t
     settings = replace(SETTINGS, seeds=(0, 4), epochs=1)
     summary = train(dataset, variant, settings, tmp_path / variant.key)
     stream = load_stream(dataset, variant.relation)
-    known = (stream.idx[stream.splits[0] :] >= 0).sum()
+    ranked = (stream.idx[stream.splits[0] :] >= 0).sum()
     rankings = pl.read_parquet(tmp_path / variant.key / "rankings.parquet")
-    assert rankings.height == 2 * known
+    assert rankings.height == 2 * ranked
     assert rankings["rank_v"].is_between(0, stream.nodes - 2).all()
-    assert summary["not_ranked"]["associations_of_another_relation"] == len(stream) - stream.splits[0] - known
+    assert (
+        summary["not_ranked"]["associations_of_another_relation"] == len(stream) - stream.splits[0] - ranked
+    )
     attention = pl.read_parquet(tmp_path / variant.key / "attention.parquet")
     if variant.is_recurrent:
         assert set(attention.filter(pl.col("label") == "final")["seed"]) == {0, 4}
@@ -106,8 +108,8 @@ def test_rankings_are_those_of_the_chosen_epoch(key, dataset, tmp_path):
         of_seed = curves.filter(pl.col("seed") == int(seed))
         assert of_seed["mar"].arg_min() == epoch - 1
         for split, column in (("validation", "mar"), ("test", "test_mar")):
-            found = ranked.filter(pl.col("seed") == int(seed), pl.col("split") == split)["mar"].item()
-            assert found == pytest.approx(of_seed[column][epoch - 1], rel=1e-6)
+            mar = ranked.filter(pl.col("seed") == int(seed), pl.col("split") == split)["mar"].item()
+            assert mar == pytest.approx(of_seed[column][epoch - 1], rel=1e-6)
 
 
 def test_attention_between_start_and_end_is_of_the_chosen_epoch(dataset, tmp_path):

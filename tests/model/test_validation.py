@@ -76,11 +76,11 @@ def test_ranking_leaves_what_was_learned_as_it_is(tmp_path):
 def test_a_branch_leaves_its_run_as_it_is():
     run = new_run(world(), variant_named("ldg_learned_sparse-bilinear", ["Follow"]), SETTINGS)
     learn_batch(run, 8)
-    kept = [run.parameters.flat.clone(), run.state.z.clone(), *(moment.clone() for moment in run.moments)]
+    before = [run.parameters.flat.clone(), run.state.z.clone(), *(moment.clone() for moment in run.moments)]
     drawn = [generator.get_state() for generator in run.random]
     learn_batch(branch_of(run), 16)
     now = [run.parameters.flat, run.state.z, *run.moments]
-    assert all(torch.equal(a, b) for a, b in zip(kept, now, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(before, now, strict=True))
     assert all(torch.equal(a, b.get_state()) for a, b in zip(drawn, run.random, strict=True))
     assert (run.step, run.state.position, len(run.losses)) == (1, 8, 1)
     learn_batch(run, 16)

@@ -204,11 +204,11 @@ def test_each_violation_is_told_and_nothing_is_written(frame, change, message, t
 
 def test_a_table_is_read_back_as_written(tmp_path):
     table = built(features=[[1.0], [2.0], [3.0], [4.0]])
-    said = write_event_table(table, tmp_path)
+    written = write_event_table(table, tmp_path)
     read = read_event_table(tmp_path)
     for frame in SCHEMAS:
         assert getattr(read, frame).equals(getattr(table, frame))
-    assert read.metadata == said == json.loads((tmp_path / "dataset.json").read_text())
+    assert read.metadata == written == json.loads((tmp_path / "dataset.json").read_text())
     assert check_event_table(read) == []
 
 

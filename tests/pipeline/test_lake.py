@@ -33,13 +33,15 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path: Path) ->
         tmp_path / "a" / f".table.parquet.{gone.pid}.tmp",
         tmp_path / f".incoming-x.{gone.pid}.tmp",
     )
-    kept = [tmp_path / "a" / name for name in (f".table.parquet.{os.getpid()}.tmp", "mine.tmp", ".mine.tmp")]
+    others = [
+        tmp_path / "a" / name for name in (f".table.parquet.{os.getpid()}.tmp", "mine.tmp", ".mine.tmp")
+    ]
     folder.mkdir(parents=True)
     table.parent.mkdir()
-    for path in (table, table.with_name(f"{table.name}.wal"), folder / "rows.csv", *kept):
+    for path in (table, table.with_name(f"{table.name}.wal"), folder / "rows.csv", *others):
         path.touch()
     sweep(tmp_path)
-    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(kept)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(others)
     assert not folder.exists()
 
 

@@ -25,7 +25,7 @@ def test_no_last_line_is_written_for_work_that_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (-3, "0 s"),
         (0.4, "0 s"),
@@ -38,5 +38,5 @@ def test_no_last_line_is_written_for_work_that_failed() -> None:
         (7199, "2 h"),
     ],
 )
-def test_a_duration_is_said_as_a_person_says_it(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+def test_a_duration_is_said_as_a_person_says_it(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -23,12 +23,12 @@ def test_learned_attention_weighs_more_and_frequency_waits_for_its_weights() -> 
 
 def test_seconds_left_follow_from_whole_trainings() -> None:
     left = [training("ldg_learned_sparse-concat"), training("gcn-concat")]
-    known = [ended(training("dyrep-concat"), 10.0)]
-    assert seconds_left(known, left, 0.0, 1) == pytest.approx(10 * LEARNED + 10)
-    assert seconds_left(known, left, 0.0, 2) == pytest.approx((10 * LEARNED + 10) / 2)
-    assert seconds_left(known, left, 20.0, 8) == pytest.approx((10 * LEARNED + 10 - 20) / 2)
-    assert seconds_left(known, left, 1e9, 2) == 0
-    assert seconds_left(known, [], 0.0, 2) == 0
+    trainings = [ended(training("dyrep-concat"), 10.0)]
+    assert seconds_left(trainings, left, 0.0, 1) == pytest.approx(10 * LEARNED + 10)
+    assert seconds_left(trainings, left, 0.0, 2) == pytest.approx((10 * LEARNED + 10) / 2)
+    assert seconds_left(trainings, left, 20.0, 8) == pytest.approx((10 * LEARNED + 10 - 20) / 2)
+    assert seconds_left(trainings, left, 1e9, 2) == 0
+    assert seconds_left(trainings, [], 0.0, 2) == 0
 
 
 def test_nothing_is_guessed_from_trainings_that_failed_went_on_or_had_no_events() -> None:

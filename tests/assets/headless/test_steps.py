@@ -25,10 +25,10 @@ TABLE = Step((AssetKey("table"),))
 def job(severity: AssetCheckSeverity, passed: bool) -> JobDefinition:
     @asset(check_specs=[AssetCheckSpec("whole", asset="table")], pool="training")
     def table() -> MaterializeResult:
-        found = AssetCheckResult(
+        result = AssetCheckResult(
             passed=passed, severity=severity, metadata={"gaps": [f"row {n}" for n in range(12)]}
         )
-        return MaterializeResult(check_results=[found])
+        return MaterializeResult(check_results=[result])
 
     return Definitions(assets=[table]).resolve_implicit_global_asset_job_def()
 

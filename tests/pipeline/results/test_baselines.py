@@ -109,9 +109,9 @@ def test_every_predictor_ranks_as_computed_plainly_event_by_event(
 ) -> None:
     monkeypatch.setattr(pipeline.results.baselines, "BATCH_CELLS", cells)
     nodes, events = table.nodes.height, to_rank(table)
-    found = []
+    names = []
     for predictor in predictors(table):
-        found.append((predictor.name, predictor.relation))
+        names.append((predictor.name, predictor.relation))
         ranked = ranks(predictor, events, nodes)
         for event, (idx, rank_v, rank_u) in zip(events.rows(named=True), ranked.iter_rows(), strict=True):
             if predictor.popularity is None:
@@ -121,7 +121,7 @@ def test_every_predictor_ranks_as_computed_plainly_event_by_event(
             assert idx == event["idx"]
             assert rank_v == plain_rank(of_targets, event["u"], event["v"], nodes), (predictor.name, idx)
             assert rank_u == plain_rank(of_actors, event["v"], event["u"], nodes), (predictor.name, idx)
-    assert len(found) == len(set(found)) == 6 + 4 + 2 * 2
+    assert len(names) == len(set(names)) == 6 + 4 + 2 * 2
 
 
 def test_every_row_says_whether_the_predictor_knows_who_acted(table: EventTable) -> None:
@@ -160,7 +160,7 @@ def test_no_predictor_knows_the_future(tmp_path: Path, table: EventTable) -> Non
     """Ranks of the events up to some moment stay when everything after it is different."""
     half = to_rank(table)[to_rank(table).height // 2]
     cut = int(half["idx"].item())
-    known = pl.col("idx") <= cut
+    past = pl.col("idx") <= cut
     random = np.random.default_rng(5)
     others = np.array(
         [random.choice(table.nodes.height, 2, replace=False) for _ in range(table.events.height)]
@@ -171,8 +171,8 @@ def test_no_predictor_knows_the_future(tmp_path: Path, table: EventTable) -> Non
         table.title,
         table.nodes,
         table.events.with_columns(
-            u=pl.when(known).then("u").otherwise(pl.Series(others[:, 0])),
-            v=pl.when(known).then("v").otherwise(pl.Series(others[:, 1])),
+            u=pl.when(past).then("u").otherwise(pl.Series(others[:, 0])),
+            v=pl.when(past).then("v").otherwise(pl.Series(others[:, 1])),
         ),
         table.associations,
         table.association_events.filter(pl.col("created_at") < moment),
@@ -180,8 +180,8 @@ def test_no_predictor_knows_the_future(tmp_path: Path, table: EventTable) -> Non
     )
     for before, after in zip(predictors(table), predictors(changed), strict=True):
         nodes = table.nodes.height
-        expected = ranks(before, to_rank(table), nodes).filter(known)
-        assert ranks(after, to_rank(changed), nodes).filter(known).equals(expected), before.name
+        expected = ranks(before, to_rank(table), nodes).filter(past)
+        assert ranks(after, to_rank(changed), nodes).filter(past).equals(expected), before.name
 
 
 def test_a_dataset_without_test_communications_is_told(table: EventTable) -> None:
@@ -226,9 +226,9 @@ def test_baselines_on_the_papers_github_network_are_the_known_ones(real_data: Pa
         split=Split(datetime(2013, 9, 1), "America/Toronto"),
         own_relations=["Follow"],
     )
-    found = baselines(stored(table, tmp_path))
-    assert set(found["events"]) == {8_667}
-    figures = printed(found)
+    measured = baselines(stored(table, tmp_path))
+    assert set(measured["events"]) == {8_667}
+    figures = printed(measured)
     assert figures["random"][0] == "141.00"
     assert figures["frequency"] == ("53.38", "0.525", "0.349")
     assert figures["online_frequency"] == ("28.78", "0.653", "0.434")
@@ -236,7 +236,7 @@ def test_baselines_on_the_papers_github_network_are_the_known_ones(real_data: Pa
     assert figures["recency_then_popularity"] == ("19.99", "0.683", "0.523")
     assert figures["recency_by_role_then_popularity"] == ("18.55", "0.704", "0.539")
     assert figures["decayed_popularity_by_role"] == ("26.36", "0.581", "0.342")
-    never_seen = {row["baseline"]: row["never_seen_mar"] for row in found.rows(named=True)}
+    never_seen = {row["baseline"]: row["never_seen_mar"] for row in measured.rows(named=True)}
     assert f"{never_seen['recency_by_role_then_popularity']:.1f}" == "89.8"
     assert f"{never_seen['decayed_popularity_by_role']:.1f}" == "67.8"
 
@@ -246,12 +246,12 @@ def test_baselines_on_social_evolution_are_the_known_ones(real_data: Path, tmp_p
     source = str(real_data / "social_evolution" / "SocialEvolution.zip")
     files = fetch_social_evolution(source, lake, terms_accepted=True)
     table = social_evolution_table(files, SocialEvolutionRules())
-    found = baselines(stored(table, lake.dataset("social_evolution")))
-    assert set(found["events"]) == {10_462}
-    figures = printed(found)
+    measured = baselines(stored(table, lake.dataset("social_evolution")))
+    assert set(measured["events"]) == {10_462}
+    figures = printed(measured)
     assert figures["random"][0] == "41.00"
     assert figures["frequency"] == ("0.35", "0.994", "0.940")
     assert figures["online_frequency"] == ("0.23", "0.997", "0.942")
     assert figures["online_recency"] == ("0.11", "0.999", "0.977")
-    mar = {row["baseline"]: f"{row['mar']:.3f}" for row in found.rows(named=True)}
+    mar = {row["baseline"]: f"{row['mar']:.3f}" for row in measured.rows(named=True)}
     assert (mar["recency_then_popularity"], mar["recency_by_role_then_popularity"]) == ("0.098", "0.084")

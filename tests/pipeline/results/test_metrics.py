@@ -187,5 +187,5 @@ def test_rankings_that_miss_communications_are_refused(lake: Lake, table: EventT
 def test_curves_of_all_variants_are_one_table(lake: Lake, table: EventTable) -> None:
     assert write_training_curves(lake) == {"training_curves": 2 * 2 * 2 * STEPS}
     mine = training_curves(lake).filter(pl.col("variant") == "dyrep", pl.col("seed") == 1)
-    kept = pl.read_parquet(lake.model("toy", "dyrep-concat") / "curves.parquet").filter(pl.col("seed") == 1)
-    assert mine.select(kept.columns).rows() == kept.rows()
+    stored = pl.read_parquet(lake.model("toy", "dyrep-concat") / "curves.parquet").filter(pl.col("seed") == 1)
+    assert mine.select(stored.columns).rows() == stored.rows()

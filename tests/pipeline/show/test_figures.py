@@ -163,9 +163,9 @@ def test_an_empty_graph_is_a_picture_too():
 
 def test_communities_are_numbered_by_size_and_the_same_every_time():
     graph = nx.disjoint_union(nx.complete_graph(4), nx.complete_graph(6))
-    found = communities(graph)
-    assert found.tolist() == [1] * 4 + [0] * 6
-    assert (communities(graph) == found).all()
+    numbers = communities(graph)
+    assert numbers.tolist() == [1] * 4 + [0] * 6
+    assert (communities(graph) == numbers).all()
 
 
 def test_a_circle_grows_from_the_strongest_pair_along_ties():

@@ -216,9 +216,9 @@ def test_every_node_with_attention_keeps_its_strongest_partner_however_many_snap
             "weight": random.random(nodes * 5 * snapshots),
         }
     ).filter(pl.col("u") != pl.col("v"))
-    kept = strongest_pairs(attention, nodes)
-    assert kept.height <= max(EDGES_PER_VARIANT, FEWEST_PARTNERS * nodes * snapshots)
-    one = kept.filter(pl.col("snapshot") == 7)
+    strongest = strongest_pairs(attention, nodes)
+    assert strongest.height <= max(EDGES_PER_VARIANT, FEWEST_PARTNERS * nodes * snapshots)
+    one = strongest.filter(pl.col("snapshot") == 7)
     assert set(one["u"]) | set(one["v"]) >= set(attention.filter(pl.col("snapshot") == 7)["u"])
 
 

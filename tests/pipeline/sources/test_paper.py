@@ -83,14 +83,14 @@ def test_every_setting_that_decides_a_result_is_pinned(data: Path, home: Path) -
     assert names - set(paper.FREE) <= set(dotenv_values(home / ".env"))
 
 
-@pytest.mark.parametrize("kept", ["LDG_SEEDS=3\n", "", "LDG_SOCIAL_EVOLUTION=elsewhere\n"])
-def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(data: Path, home: Path, kept: str) -> None:
+@pytest.mark.parametrize("settings", ["LDG_SEEDS=3\n", "", "LDG_SOCIAL_EVOLUTION=elsewhere\n"])
+def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(data: Path, home: Path, settings: str) -> None:
     home.mkdir()
-    (home / ".env").write_text(kept)
+    (home / ".env").write_text(settings)
     with pytest.raises(PaperError, match=r"LDG_SEEDS is .* there, '10' here.*another home"):
         prepare(data, home, {})
     assert [path.name for path in home.iterdir()] == [".env"]
-    assert (home / ".env").read_text() == kept
+    assert (home / ".env").read_text() == settings
 
 
 def test_other_settings_than_those_of_the_home_are_refused(data: Path, home: Path) -> None:

@@ -330,8 +330,8 @@ def test_numbers_are_times_when_the_unit_is_said(time_format, dtype, factor, lak
     frame.write_parquet(folder / "e.parquet")
     with pytest.raises(OwnDataError, match="for numbers time_format takes unix_s, unix_ms, unix_us"):
         build_own(spec_of(lake, "numbers"))
-    said = toml.replace("[split]", f'time_format = "{time_format}"\n[split]')
-    (folder / "dataset.toml").write_text(said, encoding="utf-8")
+    toml = toml.replace("[split]", f'time_format = "{time_format}"\n[split]')
+    (folder / "dataset.toml").write_text(toml, encoding="utf-8")
     table = build_own(spec_of(lake, "numbers"))
     assert table.events["created_at"][0] == datetime(2024, 1, 8, 8)
     assert table.nodes["name"].to_list() == ["1", "2", "3"]

@@ -132,9 +132,9 @@ def test_rows_become_events_by_the_papers_rules(table):
 
 
 def test_every_row_is_an_event_or_counted_as_dropped(table):
-    kept = table.events.filter(pl.col("kind") == "communication").height
+    events = table.events.filter(pl.col("kind") == "communication").height
     rows = sum(FILES[name].count("\n") - 1 for name in ("Calls", "SMS", "Proximity"))
-    assert kept + sum(table.metadata["dropped"].values()) == rows
+    assert events + sum(table.metadata["dropped"].values()) == rows
     assert table.metadata["dropped"] == {
         "Calls: an id is missing": 1,
         "Calls: exact duplicate": 1,
@@ -478,9 +478,9 @@ def test_each_real_relation_agrees_with_a_count_by_hand(relation, real_data, lak
         lines = archive.read("SocialEvolution/RelationshipsFromSurveys.csv").decode().splitlines()[1:]
     surveys: dict[str, set[frozenset[str]]] = {}
     for line in lines:
-        a, b, told, day = line.replace('"', "").split(",")
+        a, b, answer, day = line.replace('"', "").split(",")
         surveys.setdefault(day, set())
-        if told == relation:
+        if answer == relation:
             surveys[day].add(frozenset((a, b)))
     first, *_, last, test = sorted(surveys)
     entries = {day: sum(len(pair) for pair in pairs) for day, pairs in surveys.items()}

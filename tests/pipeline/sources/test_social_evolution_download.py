@@ -62,22 +62,22 @@ def test_what_is_not_a_whole_zip_leaves_the_files_fetched_before(archive, lake, 
 
 def test_a_password_and_a_query_are_nowhere_to_be_read(archive, lake, tmp_path):
     url = archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
-    told: list[str] = []
-    files = fetch(url, lake, told.append)
+    lines: list[str] = []
+    files = fetch(url, lake, lines.append)
     assert archive.asked[0][1]["Authorization"].startswith("Basic ")
     assert files.source == f"{archive.url}/{NAME}"
-    told.append(repr(files))
+    lines.append(repr(files))
     for fault in (500, "login", "reset", "redirects", "slow headers", "huge length"):
         archive.always[NAME] = fault
         with pytest.raises(ConnectionError) as error:
-            fetch(url.replace("t0ken", f"t0ken-{fault}".replace(" ", "-")), lake, told.append)
-        told += [str(error.value), repr(error.value.__cause__), repr(error.value.__context__)]
+            fetch(url.replace("t0ken", f"t0ken-{fault}".replace(" ", "-")), lake, lines.append)
+        lines += [str(error.value), repr(error.value.__cause__), repr(error.value.__context__)]
     with pytest.raises(ConnectionError) as error:
-        fetch("http://someone:s3cret@127.0.0.1:9/a.zip?token=t0ken", lake, told.append)
-    told.append(str(error.value))
+        fetch("http://someone:s3cret@127.0.0.1:9/a.zip?token=t0ken", lake, lines.append)
+    lines.append(str(error.value))
     written = [path.read_bytes() for path in lake.home.rglob("*") if path.is_file()]
     for word in SECRETS:
-        assert not [text for text in told if word in text]
+        assert not [text for text in lines if word in text]
         assert not [content for content in written if word.encode() in content]
 
 

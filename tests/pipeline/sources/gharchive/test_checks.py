@@ -40,10 +40,10 @@ def test_the_share_quarantined_is_of_all_events():
 
 
 def test_what_was_written_is_held_against_the_account(read):
-    told = account(events=3, kept=2, ignored=0, duplicates=0, quarantined=1)
-    assert checks.files_unlike_tables(told, read.events, read.quarantine) == []
-    assert checks.files_unlike_tables(told, read.events.head(1), read.quarantine) == [NAME]
-    assert checks.files_unlike_tables(told, read.events, read.quarantine.clear()) == [NAME]
+    promised = account(events=3, kept=2, ignored=0, duplicates=0, quarantined=1)
+    assert checks.files_unlike_tables(promised, read.events, read.quarantine) == []
+    assert checks.files_unlike_tables(promised, read.events.head(1), read.quarantine) == [NAME]
+    assert checks.files_unlike_tables(promised, read.events, read.quarantine.clear()) == [NAME]
 
 
 def test_tables_as_promised_have_no_fault(read):

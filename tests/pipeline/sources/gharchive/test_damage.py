@@ -89,8 +89,8 @@ def test_damaged_text_costs_only_the_damaged_events(plan, piece, tmp_path_factor
         patch.setattr(decode, "PATIENT_BYTES", 3 * piece)
         tables = read(folder, gzip.compress(text, 1))
     assert_accounted(tables)
-    kept = tables.events["actor"].to_list()
-    assert [actor for actor in kept if actor in set(whole)] == whole
+    actors = tables.events["actor"].to_list()
+    assert [actor for actor in actors if actor in set(whole)] == whole
 
 
 @settings(max_examples=60, deadline=None)

@@ -279,11 +279,11 @@ def test_tables_are_the_same_byte_for_byte_in_any_lake(source, tmp_path):
 def test_raw_files_can_be_dropped_once_read(source, lake):
     put(source, 3, [modern(1), modern(2)])
     run(source, lake)
-    kept = tables(lake)
+    whole = tables(lake)
     assert raw_path(lake, DAY, 3).exists()
     run(source, lake, keep_raw=False)
     assert not list(raw_folder(lake, DAY).glob("*.json.gz"))
-    assert tables(lake) == kept
+    assert tables(lake) == whole
     before = stamps(lake)
     run(source, lake, keep_raw=False)
     assert stamps(lake) == before  # neither fetched nor read again
@@ -333,11 +333,11 @@ def test_left_over_temporary_files_of_dead_processes_are_removed(source, lake):
 
 def test_every_hour_of_a_day_reports_progress(source, lake):
     put(source, 3, [modern(1)])
-    told = []
-    fetch_day(DAY, lake, FetchSettings(base=str(source)), log=told.append, now=NOW)
-    read_day(DAY, lake, EventRules(), log=told.append)
-    assert any("24/24 hours" in text and "/s" in text for text in told)
-    assert "2020-05-05-4.json.gz: missing: not in the folder" in told
+    lines = []
+    fetch_day(DAY, lake, FetchSettings(base=str(source)), log=lines.append, now=NOW)
+    read_day(DAY, lake, EventRules(), log=lines.append)
+    assert any("24/24 hours" in text and "/s" in text for text in lines)
+    assert "2020-05-05-4.json.gz: missing: not in the folder" in lines
 
 
 def test_quarantine_tells_file_offset_reason_and_excerpt(source, lake):
@@ -384,6 +384,6 @@ def test_parts_have_the_promised_columns_also_when_empty(source, lake):
 def test_what_is_known_of_a_file_is_plain_json(source, lake):
     put(source, 3, [modern(1)])
     run(source, lake)
-    known = json.loads((raw_folder(lake, DAY) / "2020-05-05-3.json.gz.known.json").read_text())
-    assert known["status"] == "ok"
-    assert known["md5"] == known["etag"]
+    note = json.loads((raw_folder(lake, DAY) / "2020-05-05-3.json.gz.known.json").read_text())
+    assert note["status"] == "ok"
+    assert note["md5"] == note["etag"]

@@ -62,7 +62,7 @@ def fetch(archive, lake, **more):
     return fetch_day(DAY, lake, fast(archive, **more), now=NOW)[0]
 
 
-def known(lake):
+def note(lake):
     file = load_knowledge(lake, DAY, 0)
     assert file is not None
     return file
@@ -100,10 +100,10 @@ def test_a_held_hour_is_replaced_by_nothing_less(archive, lake, fault, tags, kee
     fetch(archive, lake)
     assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 400
     archive.always[NAME] = fault
-    told = []
-    file = fetch_day(DAY, lake, fast(archive, attempts=3), now=NOW, log=told.append)[0]
+    lines = []
+    file = fetch_day(DAY, lake, fast(archive, attempts=3), now=NOW, log=lines.append)[0]
     assert file.status == "ok"
-    assert any(text.startswith(f"{NAME}: kept as it was: ") for text in told)
+    assert any(text.startswith(f"{NAME}: kept as it was: ") for text in lines)
     assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 400
     assert raw_path(lake, DAY, 0).exists() is keep_raw
     archive.always.clear()
@@ -288,10 +288,10 @@ def test_a_note_that_cannot_be_read_is_as_absent(archive, lake, form):
     file = fetch(archive, lake)
     path = knowledge_path(lake, DAY, 0)
     path.write_bytes(NOTES[form](json.loads(path.read_text())))
-    assert known(lake).etag is None
+    assert note(lake).etag is None
     assert read_day(DAY, lake, EventRules()).kept == 400
     assert replace(fetch(archive, lake), fetched_at=None) == replace(file, fetched_at=None)
-    assert known(lake).etag == file.etag
+    assert note(lake).etag == file.etag
 
 
 def test_a_file_in_the_lake_that_is_not_gzip_is_fetched_again(archive, lake):
@@ -309,7 +309,7 @@ def test_a_fetch_killed_before_its_note_leaves_no_wrong_md5(archive, lake):
     raw_path(lake, DAY, 0).write_bytes(bytes(other))
     after = knowledge_path(lake, DAY, 0).stat().st_mtime_ns + 1
     os.utime(raw_path(lake, DAY, 0), ns=(after, after))
-    assert known(lake).md5 == hashlib.md5(other).hexdigest()
+    assert note(lake).md5 == hashlib.md5(other).hexdigest()
 
 
 def fetch_again_and_again(base, home, times):
@@ -352,11 +352,11 @@ def test_an_archive_that_cannot_be_reached_is_told_at_once(lake):
 
 def test_days_that_are_held_need_no_archive(archive, lake):
     fetch(archive, lake)
-    told = []
+    lines = []
     settings = FetchSettings(base="http://127.0.0.1:9")
-    ((day, files),) = fetch_days([DAY], lake, settings, log=told.append, now=NOW)
+    ((day, files),) = fetch_days([DAY], lake, settings, log=lines.append, now=NOW)
     assert (day, files[0].status, {file.status for file in files[1:]}) == (DAY, "ok", {"missing"})
-    assert "every hour of these days is held" in told[0]
+    assert "every hour of these days is held" in lines[0]
     with pytest.raises(ConnectionError):
         list(fetch_days([DAY, date(2020, 5, 6)], lake, settings, now=NOW))
 
@@ -369,21 +369,21 @@ def test_an_archive_that_answers_anything_is_there(archive):
 
 def test_a_password_in_the_address_is_nowhere_to_be_read(archive, lake, tmp_path):
     secret = archive.url.replace("http://", "http://someone:s3cret@") + "?token=t0ken"
-    told = []
+    lines = []
     for fault in (None, 500, "login", "reset", "stall", "redirects", "huge length", "slow headers"):
         archive.always = dict.fromkeys([file_name(DAY, hour) for hour in range(24)], fault)
         settings = fast(
             archive, base=secret, attempts=1, read_timeout=0.3, attempt_timeout=0.5, connections=8
         )
-        files = fetch_day(DAY, Lake(lake.home / str(fault)), settings, now=NOW, log=told.append)
-        told += [file.reason for file in files]
-        read_day(DAY, Lake(lake.home / str(fault)), EventRules(), log=told.append)
+        files = fetch_day(DAY, Lake(lake.home / str(fault)), settings, now=NOW, log=lines.append)
+        lines += [file.reason for file in files]
+        read_day(DAY, Lake(lake.home / str(fault)), EventRules(), log=lines.append)
     settings = replace(settings, base="http://someone:s3cret@127.0.0.1:9?token=t0ken")
-    told += [file.reason for file in fetch_day(DAY, lake, settings, now=NOW, log=told.append)]
-    told.append(repr(settings))
+    lines += [file.reason for file in fetch_day(DAY, lake, settings, now=NOW, log=lines.append)]
+    lines.append(repr(settings))
     written = [str(path).encode() + path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     for word in ("someone", "s3cret", "t0ken"):
-        assert not [text for text in told if word in text]
+        assert not [text for text in lines if word in text]
         assert not [content for content in written if word.encode() in content]
     assert archive.requests_for(f"{NAME}?token=t0ken")[0][0]["Authorization"].startswith("Basic ")
 

@@ -290,8 +290,8 @@ events = st.builds(
 @settings(max_examples=80, deadline=None)
 @given(odd=st.lists(events, max_size=4), ascii_only=st.booleans(), end=st.sampled_from(["\n", "", " ", "\0"]))
 def test_events_of_any_form_are_accounted_for_and_cost_no_other(odd, ascii_only, end, tmp_path_factory):
-    told = [json.dumps(event, ensure_ascii=ascii_only) for event in [BESIDE[0], *odd, BESIDE[1]]]
-    text = end.join(told).encode("utf-8", "surrogatepass")
+    lines = [json.dumps(event, ensure_ascii=ascii_only) for event in [BESIDE[0], *odd, BESIDE[1]]]
+    text = end.join(lines).encode("utf-8", "surrogatepass")
     tables = read(tmp_path_factory.mktemp("odd"), text)
     assert {"1", "2"} <= set(tables.events["event_id"])
     assert not tables.damage

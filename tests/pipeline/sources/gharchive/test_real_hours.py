@@ -61,9 +61,9 @@ def assert_as_mapped(path, text):
     tables = read_file(path, path.name, WITH_MEMBER)
     columns = ["type", "kind", "actor", "actor_id", "counterpart", "repo", "created_at"]
     assert tables.events.select(columns).rows() == [fate for fate in fates if isinstance(fate, tuple)]
-    told = Counter(fate for fate in fates if isinstance(fate, str))
-    assert tables.counts.ignored == told["ignored"]
-    assert tables.counts.quarantined == told["quarantined"]
+    counts = Counter(fate for fate in fates if isinstance(fate, str))
+    assert tables.counts.ignored == counts["ignored"]
+    assert tables.counts.quarantined == counts["quarantined"]
     assert tables.counts.duplicates == 0
     assert tables.counts.events == len(events)
     assert not tables.damaged

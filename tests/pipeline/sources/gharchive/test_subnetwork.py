@@ -120,8 +120,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_generated_archive_gives_exactly_the_planted_network(archive):
-    found = find_subnetwork(archive, RULE)
-    assert found.accounts.rows() == [
+    network = find_subnetwork(archive, RULE)
+    assert network.accounts.rows() == [
         ("At", 20, 3, 1, 1),
         ("over", 61, 9, 61, 6),
         ("reNamed", 20, 3, 19, 2),
@@ -129,14 +129,14 @@ def test_a_generated_archive_gives_exactly_the_planted_network(archive):
 
 
 def test_every_account_seen_is_a_member_or_removed_by_one_rule(archive):
-    found = find_subnetwork(archive, RULE)
-    assert found.removed == {
+    network = find_subnetwork(archive, RULE)
+    assert network.removed == {
         "bot": 1,
         "fewer than 20 communications": 5 + len(OUTSIDERS),
         "fewer than 3 associations": 1,
     }
-    assert found.seen == found.accounts.height + sum(found.removed.values())
-    assert (found.days, found.missing_days) == (DAYS, 0)
+    assert network.seen == network.accounts.height + sum(network.removed.values())
+    assert (network.days, network.missing_days) == (DAYS, 0)
 
 
 def test_the_table_holds_what_members_do_among_themselves(archive):
@@ -211,9 +211,9 @@ def test_a_cap_keeps_the_densest_part(tmp_path):
         world.spread(member, ["outsider"], "WatchEvent", 50)
     rule = replace(RULE, min_communications=5, min_associations=0)
     # e leaves with 5 events, then d with the 6 it has left.
-    found = find_subnetwork(world.write(tmp_path), replace(rule, max_nodes=3))
-    assert found.accounts["login"].to_list() == ["a", "b", "c"]
-    assert found.removed["beyond the densest 3"] == 2
+    network = find_subnetwork(world.write(tmp_path), replace(rule, max_nodes=3))
+    assert network.accounts["login"].to_list() == ["a", "b", "c"]
+    assert network.removed["beyond the densest 3"] == 2
     assert find_subnetwork(tmp_path, replace(rule, max_nodes=5)).accounts.height == 5
 
 
@@ -268,23 +268,23 @@ def test_the_bot_patterns_are_documented_as_they_are():
 
 
 def test_without_bot_patterns_nobody_is_a_bot(archive):
-    found = find_subnetwork(archive, replace(RULE, bot_patterns=()))
-    assert found.removed["bot"] == 0
-    assert "Tireless-Bot" in found.accounts["login"].to_list()
+    network = find_subnetwork(archive, replace(RULE, bot_patterns=()))
+    assert network.removed["bot"] == 0
+    assert "Tireless-Bot" in network.accounts["login"].to_list()
 
 
 def test_a_subnetwork_is_read_back_as_written(archive, tmp_path):
-    found = find_subnetwork(archive, RULE)
-    write_subnetwork(found, tmp_path)
+    network = find_subnetwork(archive, RULE)
+    write_subnetwork(network, tmp_path)
     read = read_subnetwork(tmp_path)
-    assert read.accounts.equals(found.accounts)
-    assert (read.rule, read.removed, read.seen) == (found.rule, found.removed, found.seen)
+    assert read.accounts.equals(network.accounts)
+    assert (read.rule, read.removed, read.seen) == (network.rule, network.removed, network.seen)
 
 
 def test_a_half_replaced_subnetwork_is_refused(archive, tmp_path):
-    found = find_subnetwork(archive, RULE)
-    write_subnetwork(found, tmp_path)
-    found.accounts.head(1).write_parquet(tmp_path / "accounts.parquet")
+    network = find_subnetwork(archive, RULE)
+    write_subnetwork(network, tmp_path)
+    network.accounts.head(1).write_parquet(tmp_path / "accounts.parquet")
     with pytest.raises(ValueError, match="build github/subnetwork again"):
         read_subnetwork(tmp_path)
 

@@ -26,14 +26,14 @@ def files(built_world: Path) -> Files:
 @pytest.fixture(scope="module")
 def events(files: Files) -> list[tuple[str, dict]]:
     """File name and event of every line that a plain JSON reader reads."""
-    found = []
+    events = []
     for name, body in files.items():
         for line in body.splitlines():
             try:
-                found.append((name, json.loads(line)))
+                events.append((name, json.loads(line)))
             except ValueError:
                 continue
-    return found
+    return events
 
 
 def actor_of(event: dict) -> str:

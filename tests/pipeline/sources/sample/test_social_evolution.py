@@ -119,6 +119,6 @@ def test_some_4500_events_are_left_after_the_usual_rules(bodies: dict[str, bytes
         for row in rows_of(bodies["Proximity.csv"])
         if row["prob2"] and float(row["prob2"]) > 0.8
     }
-    kept = [(u, v, time) for u, v, _, time in events if u and v and u != v and time >= "2008-09-11"]
-    assert 4_000 < len(kept) < 5_000
-    assert sum(time >= "2009-05-01" for _, _, time in kept) > 700
+    left = [(u, v, time) for u, v, _, time in events if u and v and u != v and time >= "2008-09-11"]
+    assert 4_000 < len(left) < 5_000
+    assert sum(time >= "2009-05-01" for _, _, time in left) > 700

@@ -33,7 +33,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory, built_world: Path) -> Lake:
     return lake
 
 
-def recovery(table: EventTable, known: Path) -> float:
+def recovery(table: EventTable, planted_graph: Path) -> float:
     """AUC of how often a pair interacts before the test period against the planted graph."""
     names = table.nodes["name"].to_list()
     number = {name: node for node, name in enumerate(names)}
@@ -42,7 +42,7 @@ def recovery(table: EventTable, known: Path) -> float:
     for u, v in before.select("u", "v").iter_rows():
         often[u, v] += 1
         often[v, u] += 1
-    for source, target in pl.read_parquet(known).iter_rows():
+    for source, target in pl.read_parquet(planted_graph).iter_rows():
         if source in number and target in number:
             planted[number[source], number[target]] = 1
     pairs = np.triu_indices(len(names), 1)
@@ -71,14 +71,14 @@ def test_the_archive_gives_a_network_whose_planted_graph_shows(lake: Lake, built
         settings.github_end,
     )
     network = find_subnetwork(lake.github_events, rule)
-    known = Lake(built_world).known_graph("github")
+    planted_graph = Lake(built_world).known_graph("github")
     logins = set(network.accounts["login"])
     assert 55 <= len(logins) <= 70
-    assert len(logins & set(pl.read_parquet(known)["source"])) >= 0.9 * len(logins)
+    assert len(logins & set(pl.read_parquet(planted_graph)["source"])) >= 0.9 * len(logins)
     table = subnetwork_table(
         lake.github_events, network, Split(settings.github_split, settings.github_time_zone)
     )
-    assert recovery(table, known) > 0.85
+    assert recovery(table, planted_graph) > 0.85
 
 
 def test_the_zip_gives_a_network_whose_planted_graph_shows(tmp_path: Path, built_world: Path):
