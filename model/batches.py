@@ -13,7 +13,7 @@ from torch import Tensor
 from model.attention.rows import AttentionRows
 from model.state import State
 from model.stream import ASSOCIATION, Stream
-from pipeline.variants import Variant
+from pipeline.variants import MOVES, Variant
 
 WAITING_SCALES = (50.0, 7.0, 15.0, 15.0)  # days, hours, minutes, seconds
 NON_EVENTS = 5  # sampled nodes for u, and as many for v
@@ -122,11 +122,12 @@ def join_and_plan(
     seeds, nodes = attention.count.shape
     places = np.maximum(neighbours, 0) + (np.arange(seeds) * nodes)[:, None, None]
     step = Step(uv, rows, width, torch.from_numpy(places.reshape(-1)))
-    if variant.attention == "random":
+    moves = MOVES[variant.attention]
+    if moves == "never":
         return step
     applies = np.ones(seeds, dtype=bool)
     before = attention.count[:, (u, v)]  # (S, 2)
-    if variant.attention == "learned" or k == ASSOCIATION:
+    if moves == "with every event" or k == ASSOCIATION:
         attention.join(u, v)
     else:
         _, applies = attention.slot(u, v)
@@ -135,7 +136,7 @@ def join_and_plan(
     slots = np.stack([attention.slot(u, v)[0], attention.slot(v, u)[0]], axis=1)
     step.slots = torch.from_numpy(slots)[:, :, None]
     step.width_after = max(width, int(slots.max()) + 1)
-    if variant.attention == "association":
+    if moves == "with associations":
         share = share_of(attention.count[:, (u, v)])
         step.share = torch.from_numpy(share).to(dtype)
         if k == ASSOCIATION:
@@ -170,7 +171,7 @@ def draw_chance(
         drawn += drawn >= low
         drawn += drawn >= high
         others.append(drawn)
-        if noisy and variant.attention == "learned":
+        if noisy and variant.is_sampled:
             shape = (stop - start, 2, len(variant.prior_probabilities))
             uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
             noise.append(-(-uniform.clamp_min(1e-20).log()).log())

@@ -1,7 +1,7 @@
 """How a batch of events moves embeddings and attention (eqs. 2–4): the part of the model that is sequential.
 
 `EventLoop` carries all seeds through a batch that `model.batches` laid out, and gradients back through it.
-The embedding update is here; what moves S is one of the three attentions (`model.attention`), each with its
+The embedding update is here; what moves S is an attention of `model.attention.registry`, each with its
 forward and its backward. The whole loop is one operation to automatic differentiation.
 
 Names: `d_x` is the gradient of the loss with respect to `x`; `w_t` is w transposed. S: seeds, N: nodes, B:
@@ -16,33 +16,9 @@ from torch.autograd.function import FunctionCtx
 
 from model.attention.aggregation import Aggregate, aggregate, aggregate_backward, aggregate_features
 from model.attention.base import Attention
-from model.attention.dyrep import DyRepAttention
-from model.attention.fixed import FixedAttention
-from model.attention.learned import LearnedAttention
 from model.batches import Batch
-from model.encoder import Workspace
 from model.functions import sigmoid_, sigmoid_gradient
 from model.layers import Linear
-from model.state import State
-from pipeline.variants import Variant
-
-
-def attention_of(
-    variant: Variant,
-    state: State,
-    batch: Batch,
-    named: dict[str, Tensor],
-    noise: Tensor | None,
-    workspace: Workspace,
-    undone: int,
-) -> Attention:
-    """The state's attention, moving as the variant says."""
-    if variant.attention == "random":
-        return FixedAttention(state.attention)
-    if variant.attention == "association":
-        compatibility, rate = named["intensity.compatibility"], named["intensity.rate"]
-        return DyRepAttention(state.attention, batch.kinds, compatibility, rate)
-    return LearnedAttention(state.attention, variant, named, noise, workspace, undone)
 
 
 class EventLoop:

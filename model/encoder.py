@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from model.functions import elu_, elu_gradient
-from model.layers import Linear, Network, Total
+from model.layers import Linear, Network, Shapes, Total, network_shapes
 from pipeline.variants import Variant
 
 
@@ -30,6 +30,21 @@ class Workspace:
         if block is None or block.shape[1:] != shape[1:] or len(block) < shape[0] or block.dtype != dtype:
             block = self.blocks[name] = torch.empty(shape, dtype=dtype)
         return block
+
+
+def encoder_shapes(variant: Variant, d: int) -> Shapes:
+    """Shapes of the encoder's networks; `pair` are the bilinear W¹ and W² (receiver, sender, feature)."""
+    bilinear = variant.of_encoder == "bilinear"
+    pair = d if bilinear else 2 * d
+    shapes = network_shapes("encoder.node1", d, d) | network_shapes("encoder.edge1", pair, d)
+    if bilinear:
+        shapes["encoder.edge1.pair"] = (d, d, d)
+    if variant.passes == 2:
+        shapes |= network_shapes("encoder.node2", d, d) | network_shapes("encoder.edge2", pair + d, d)
+        if bilinear:
+            shapes["encoder.edge2.pair"] = (d, d, d)
+    outputs = len(variant.prior_probabilities)
+    return shapes | {"encoder.out.w": (d, outputs), "encoder.out.b": (outputs,)}
 
 
 def folded_weights(variant: Variant, named: dict[str, Tensor]) -> dict[str, Tensor]:

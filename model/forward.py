@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from model.attention.base import Passage
+from model.attention.registry import ATTENTIONS
 from model.batches import Batch, Chance, advance_clocks, draw_chance
-from model.dynamics import EventLoop, attention_of
+from model.dynamics import EventLoop
 from model.encoder import Workspace
 from model.gnn import adjacency_of, embeddings
 from model.intensity import symmetric_compatibility
@@ -95,7 +97,8 @@ def advance_embeddings(
     """Carry Z and S of `state` through `batch`; versions of Z's rows, and the logits of a learned graph."""
     noise = None if chance.noise is None else chance.noise.to(state.z.dtype)
     undone = len(batch) if learn else 0
-    attention = attention_of(variant, state, batch, named, noise, workspace, undone)
+    passage = Passage(variant, state.attention, batch.kinds, named, noise, workspace, undone)
+    attention = ATTENTIONS[variant.attention](passage)
     loop = EventLoop(batch, state.z, attention, named, differentiable=learn)
     versions, logits = loop.run()
     state.z = loop.z

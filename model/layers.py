@@ -12,6 +12,8 @@ from torch import Tensor
 
 from model.functions import elu_, elu_gradient
 
+Shapes = dict[str, tuple[int, ...]]  # of parameters of one seed, by name: inputs before outputs
+
 
 class Linear:
     """x w + b of a few rows per event: the rows are kept, and the gradient of w is one product at the end.
@@ -110,3 +112,8 @@ class Network:
             f"{self.name}.w2": self.second.d_w(),
             f"{self.name}.b2": self.second.d_b(),
         }
+
+
+def network_shapes(name: str, inputs: int, d: int) -> Shapes:
+    """The parameters of a `Network`, named after it."""
+    return {f"{name}.w1": (inputs, d), f"{name}.b1": (d,), f"{name}.w2": (d, d), f"{name}.b2": (d,)}

@@ -180,7 +180,7 @@ def adam_step(run: Run, gradient: Tensor) -> None:
     beta1, beta2 = settings.betas
     alive = run.alive[:, None]
     gradient = torch.where(alive, gradient, 0.0).clamp(-settings.clip, settings.clip)
-    if run.variant.attention == "learned":
+    if run.variant.is_sampled:
         gradient = gradient + settings.encoder_weight_decay * run.parameters.mask("encoder.") * flat
     first.mul_(beta1).add_(gradient, alpha=1 - beta1)
     second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)

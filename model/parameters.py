@@ -7,19 +7,14 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from model.attention.registry import ATTENTIONS
+from model.layers import Shapes
 from pipeline.variants import Variant
 
 WAITING = 4  # days, hours, minutes, seconds
 KINDS = 2
 BIAS_START = 0.1  # as NRI starts the biases of its networks
 RATE_START = 0.5
-
-Shapes = dict[str, tuple[int, ...]]
-
-
-def network(name: str, inputs: int, d: int) -> Shapes:
-    """Shapes of a two-layer network."""
-    return {f"{name}.w1": (inputs, d), f"{name}.b1": (d,), f"{name}.w2": (d, d), f"{name}.b2": (d,)}
 
 
 def intensity_shapes(variant: Variant, d: int) -> Shapes:
@@ -36,30 +31,13 @@ def shapes_of(variant: Variant, d: int) -> Shapes:
         if variant.attention == "gat":
             shapes |= {"gnn.a1": (2, d), "gnn.a2": (2, d)}
         return shapes
-    shapes |= {
+    return shapes | {
         "update.attention": (variant.edge_types * d, d),  # W^S
         "update.self": (d, d),  # W^R
         "update.waiting": (WAITING, d),  # W^T
         "update.neighbour": (d, d),  # W^h
+        **ATTENTIONS[variant.attention].shapes(variant, d),
     }
-    if variant.attention == "learned":
-        shapes |= encoder_shapes(variant, d)
-    return shapes
-
-
-def encoder_shapes(variant: Variant, d: int) -> Shapes:
-    """Shapes of the encoder's networks; `pair` are the bilinear W¹ and W² (receiver, sender, feature)."""
-    bilinear = variant.of_encoder == "bilinear"
-    pair = d if bilinear else 2 * d
-    shapes = network("encoder.node1", d, d) | network("encoder.edge1", pair, d)
-    if bilinear:
-        shapes["encoder.edge1.pair"] = (d, d, d)
-    if variant.passes == 2:
-        shapes |= network("encoder.node2", d, d) | network("encoder.edge2", pair + d, d)
-        if bilinear:
-            shapes["encoder.edge2.pair"] = (d, d, d)
-    outputs = len(variant.prior_probabilities)
-    return shapes | {"encoder.out.w": (d, outputs), "encoder.out.b": (outputs,)}
 
 
 def count_parameters(variant: Variant, d: int) -> int:

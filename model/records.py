@@ -20,8 +20,8 @@ from model.ranking import Frequencies, partner_densities
 from model.state import State, initial_state
 from model.stream import Stream
 from pipeline.lake import write_json, write_parquet
+from pipeline.machine import commit
 from pipeline.progress import Progress
-from pipeline.runs import commit
 
 PARTNERS = 10
 

@@ -6,16 +6,24 @@ Imports no torch, so that naming variants is cheap.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from pipeline.rem_variants import HISTORY, RemVariant, rem_variants
 
 Interaction = Literal["concat", "bilinear"]
 Attention = Literal["association", "random", "learned", "gcn", "gat"]
+Moves = Literal["never", "with associations", "with every event"]
 Prior = Literal["uniform", "sparse"]
 
 # Graph networks on the association graph, whose embeddings no event updates.
 STATIC: tuple[Attention, ...] = ("gcn", "gat")
+# The others, and when their S moves: with associations and with communications of associates, or with every
+# event, which makes the two neighbours.
+MOVES: dict[Attention, Moves] = {
+    "association": "with associations",
+    "random": "never",
+    "learned": "with every event",
+}
 
 INTERACTIONS: tuple[Interaction, ...] = get_args(Interaction)
 # Those of the paper, in its order. A family of variants may have interactions of its own.
@@ -63,7 +71,7 @@ class Variant:
         for argument, value, allowed in (
             ("interaction", self.interaction, INTERACTIONS),
             ("encoder_interaction", self.encoder_interaction, (None, *INTERACTIONS)),
-            ("attention", self.attention, get_args(Attention)),
+            ("attention", self.attention, (*MOVES, *STATIC)),
             ("passes", self.passes, (1, 2)),
         ):
             if value not in allowed:
@@ -85,11 +93,13 @@ class Variant:
 
     def title(self, own_relation: str) -> str:
         """The name in print, whatever the interaction; `own_relation` is the dataset's first."""
-        if self.attention in (GCN, GAT):
+        if self.attention in STATIC:
             return self.attention.upper()
         if self.prior is not None:
             end = " + Freq" if self.frequency else "" if self.passes == 2 else ", one pass"
             return f"LDG ({self.attention}, {self.prior}){end}"
+        if self.attention != "association":
+            return self.attention.capitalize()
         if self.wide:
             return "DyRep, wider"
         graph = "random associations" if self.random_associations else self.relation or own_relation
@@ -109,6 +119,11 @@ class Variant:
     def is_recurrent(self) -> bool:
         """Whether events update embeddings (all but the static graph networks)."""
         return self.attention not in STATIC
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether S is drawn anew at each event, from what the encoder says."""
+        return self.attention == "learned"
 
     @property
     def prior_probabilities(self) -> tuple[float, ...]:
@@ -206,19 +221,24 @@ def variant_title(name: str, relations: Sequence[str]) -> str:
 
 
 def variant_named(key: str, relations: Sequence[str]) -> Variant:
-    """The variant with this key, for instance `ldg_learned_sparse-bilinear`."""
-    rows = {variant.key: variant for variant in variants_for(relations)}
-    if key not in rows:
-        raise ValueError(f"variant takes one of {', '.join(rows)}; got {key!r}")
-    return rows[key]
+    """The paper's variant with this key, for instance `ldg_learned_sparse-bilinear`."""
+    return with_key(key, variants_for(relations))
 
 
 def model_named(key: str, relations: Sequence[str]) -> Variant | RemVariant:
     """The model with this key, for instance `ldg_learned_sparse-bilinear` or `rem-history`."""
-    rows = {variant.key: variant for variant in models_for(relations)}
-    if key not in rows:
-        raise ValueError(f"variant takes one of {', '.join(rows)}; got {key!r}")
-    return rows[key]
+    return with_key(key, models_for(relations))
+
+
+Model = TypeVar("Model", bound=Variant | RemVariant)
+
+
+def with_key(key: str, models: Sequence[Model]) -> Model:
+    """The one of `models` that has this key."""
+    by_key = {model.key: model for model in models}
+    if key not in by_key:
+        raise ValueError(f"variant takes one of {', '.join(by_key)}; got {key!r}")
+    return by_key[key]
 
 
 def slug(relation: str) -> str:

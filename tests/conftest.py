@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.lake import Lake
 from tests.whole_system import environment, run_module
 
 LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
@@ -21,6 +22,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(name)
         if folder and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LONG))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """The files of a home that holds nothing yet, in a folder whose name is hard on SQL and shells."""
+    return Lake(tmp_path / "it's home")
 
 
 @pytest.fixture(scope="session")

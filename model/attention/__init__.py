@@ -1,3 +1,3 @@
 """Temporal attention S: how it is stored (`rows`), where it starts (`start`), how features flow along it
-(`aggregation`), and the three ways in which it moves with events (`fixed`, `dyrep`, `learned`).
+(`aggregation`), and how it moves with events (`fixed`, `dyrep`, `learned`; `registry` names them).
 """

@@ -4,6 +4,7 @@ Names: `d_x` is the gradient of the loss with respect to `x`. S: seeds, N: nodes
 slots in use, C: all slots, r: edge types, d: width; dimension 1 holds the two nodes of the event.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from torch import Tensor
@@ -11,6 +12,9 @@ from torch import Tensor
 from model.attention.aggregation import Aggregate
 from model.attention.rows import AttentionRows, slot_softmax
 from model.batches import Step
+from model.encoder import Workspace
+from model.layers import Shapes
+from pipeline.variants import Variant
 
 
 class PairRows(NamedTuple):
@@ -20,15 +24,34 @@ class PairRows(NamedTuple):
     bias: Tensor
 
 
+@dataclass(frozen=True)
+class Passage:
+    """One batch that an attention is to pass through."""
+
+    variant: Variant
+    rows: AttentionRows  # S before the batch, which moves
+    kinds: Tensor  # (B)
+    named: dict[str, Tensor]  # every parameter of the variant
+    noise: Tensor | None  # (B, S, 2, r'): Gumbel's, where S is sampled in training
+    workspace: Workspace
+    undone: int  # how many events will be undone, 0 for none
+
+
 class Attention:
     """S of every seed as the event loop uses it. By itself it never moves and has no gradient."""
 
     has_gradient = False
 
-    def __init__(self, rows: AttentionRows) -> None:
+    def __init__(self, passage: Passage) -> None:
+        rows = passage.rows
         seeds, _, *slots = rows.values.shape
         self.pair_shape = seeds, 2, *slots
         self.values, self.bias = rows.flat()  # (S·N, C·r), views of the stream's state
+
+    @staticmethod
+    def shapes(variant: Variant, d: int) -> Shapes:  # noqa: ARG004 - for those that have parameters
+        """Name and shape of the parameters of its own, of one seed."""
+        return {}
 
     @property
     def weights(self) -> dict[str, Tensor]:

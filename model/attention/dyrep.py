@@ -7,8 +7,8 @@ width; dimension 1 holds the two nodes of the event.
 import torch
 from torch import Tensor
 
-from model.attention.base import Attention, PairRows
-from model.attention.rows import AttentionRows, slot_sum
+from model.attention.base import Attention, PairRows, Passage
+from model.attention.rows import slot_sum
 from model.batches import Step
 from model.intensity import intensity, symmetric_compatibility
 from model.stream import ASSOCIATION
@@ -17,9 +17,10 @@ from model.stream import ASSOCIATION
 class DyRepAttention(Attention):
     """S that follows associations, and communications between associates."""
 
-    def __init__(self, rows: AttentionRows, kinds: Tensor, compatibility: Tensor, rate: Tensor) -> None:
-        super().__init__(rows)
-        self.kinds: list[int] = kinds.tolist()
+    def __init__(self, passage: Passage) -> None:
+        super().__init__(passage)
+        self.kinds: list[int] = passage.kinds.tolist()
+        compatibility, rate = (passage.named[f"intensity.{name}"] for name in ("compatibility", "rate"))
         self.symmetric = symmetric_compatibility(compatibility.detach()).unbind(1)
         self.rates = rate.detach().unbind(1)
 

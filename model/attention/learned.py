@@ -12,10 +12,11 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from model.attention.aggregation import Aggregate, softmax_backward
-from model.attention.base import Attention, PairRows
-from model.attention.rows import SMALLEST_TOTAL, AttentionRows, slot_sum
+from model.attention.base import Attention, PairRows, Passage
+from model.attention.rows import SMALLEST_TOTAL, slot_sum
 from model.batches import Step
-from model.encoder import Encoder, Workspace, folded_weights
+from model.encoder import Encoder, encoder_shapes, folded_weights
+from model.layers import Shapes
 from pipeline.variants import Variant
 
 TEMPERATURE = 0.5
@@ -34,21 +35,18 @@ class LearnedAttention(Attention):
 
     has_gradient = True
 
-    def __init__(
-        self,
-        rows: AttentionRows,
-        variant: Variant,
-        named: dict[str, Tensor],
-        noise: Tensor | None,
-        workspace: Workspace,
-        undone: int,
-    ) -> None:
-        """`noise` (B, S, 2, r') is Gumbel's; `undone` says how many events will be undone, 0 for none."""
-        super().__init__(rows)
-        self.variant, self.noise, self.workspace, self.undone = variant, noise, workspace, undone
-        self.folded = folded_weights(variant, named)
+    def __init__(self, passage: Passage) -> None:
+        super().__init__(passage)
+        self.variant, self.workspace = passage.variant, passage.workspace
+        self.noise, self.undone = passage.noise, passage.undone
+        self.folded = folded_weights(passage.variant, passage.named)
         self.sampled: list[Sampled] = []
         self.logits_of_events: list[Tensor] = []
+
+    @staticmethod
+    def shapes(variant: Variant, d: int) -> Shapes:
+        """Those of the encoder."""
+        return encoder_shapes(variant, d)
 
     @property
     def weights(self) -> dict[str, Tensor]:

@@ -44,7 +44,7 @@ class NothingThere(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def office_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a trained variant and a warehouse, in a folder whose name is hard on a shell."""
     home = tmp_path_factory.mktemp("office") / "my $HOME, it's"
     lake = Lake(home)
@@ -58,7 +58,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def archive() -> Iterator[str]:
+def silent_archive() -> Iterator[str]:
     """A server that answers every question with 404, named with secrets."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), NothingThere)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -159,12 +159,12 @@ def test_training_asks_for_what_is_there(tmp_path: Path, arguments: tuple[str, .
 
 
 @pytest.mark.slow
-def test_the_likeliest_partners_are_printed_with_names(home: Path) -> None:
-    done = ldg("--home", home, "predict", "office", "node 0", "--top", "3")
+def test_the_likeliest_partners_are_printed_with_names(office_home: Path) -> None:
+    done = ldg("--home", office_home, "predict", "office", "node 0", "--top", "3")
     assert done.returncode == 0, done.stderr
     title, *lines = done.stdout.splitlines()
     assert title == "Toy: next partners of node 0, by DyRep (Follow), concat"
-    partners = load(Lake(home).model("office", "dyrep-concat")).predict("node 0", top=3)
+    partners = load(Lake(office_home).model("office", "dyrep-concat")).predict("node 0", top=3)
     assert [line.split(maxsplit=2) for line in lines] == [
         [str(number), f"{probability:.1%}", name]
         for number, (name, probability) in enumerate(
@@ -186,31 +186,33 @@ def test_the_likeliest_partners_are_printed_with_names(home: Path) -> None:
     ],
 )
 def test_what_cannot_be_predicted_is_wrong_input(
-    home: Path, arguments: tuple[str, ...], sentence: str
+    office_home: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    done = ldg("--home", home, "predict", *arguments)
+    done = ldg("--home", office_home, "predict", *arguments)
     assert done.returncode == 2
     assert sentence in done.stderr
 
 
 @pytest.mark.slow
-def test_a_dataset_is_exported_and_one_that_is_not_there_is_wrong_input(home: Path, tmp_path: Path) -> None:
-    done = ldg("--home", home, "export", "office", "--format", "csv", "--to", tmp_path / "out")
+def test_a_dataset_is_exported_and_one_that_is_not_there_is_wrong_input(
+    office_home: Path, tmp_path: Path
+) -> None:
+    done = ldg("--home", office_home, "export", "office", "--format", "csv", "--to", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "300 events" in done.stdout
     assert (tmp_path / "out" / "edges.csv").exists()
-    again = ldg("--home", home, "export", "office", "--format", "csv", "--to", tmp_path / "out")
-    nowhere = ldg("--home", home, "export", "nowhere", "--format", "pyg", "--to", tmp_path / "other")
+    again = ldg("--home", office_home, "export", "office", "--format", "csv", "--to", tmp_path / "out")
+    nowhere = ldg("--home", office_home, "export", "nowhere", "--format", "pyg", "--to", tmp_path / "other")
     assert again.returncode == nowhere.returncode == 2
     assert "there is no event table of 'nowhere'" in nowhere.stderr
     assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.slow
-def test_the_report_is_written_from_what_is_there(home: Path) -> None:
-    done = ldg("--home", home, "report")
+def test_the_report_is_written_from_what_is_there(office_home: Path) -> None:
+    done = ldg("--home", office_home, "report")
     assert done.returncode == 0, done.stderr
-    assert Lake(home).report.exists()
+    assert Lake(office_home).report.exists()
 
 
 @pytest.mark.slow
@@ -221,10 +223,12 @@ def test_reading_from_a_home_that_is_not_there_makes_none(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_doctor_says_what_is_set_and_from_where_without_secrets(tmp_path: Path, archive: str) -> None:
+def test_the_doctor_says_what_is_set_and_from_where_without_secrets(
+    tmp_path: Path, silent_archive: str
+) -> None:
     home = tmp_path / "it's [here]"
     home.mkdir()
-    (home / ".env").write_text(f"LDG_EPOCHS=2\nLDG_GHARCHIVE_URL='{archive}'\n")
+    (home / ".env").write_text(f"LDG_EPOCHS=2\nLDG_GHARCHIVE_URL='{silent_archive}'\n")
     done = ldg("--home", home, "doctor", LDG_SEEDS="3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "LDG_SEEDS=3  (the shell)" in done.stdout
@@ -248,12 +252,12 @@ def test_the_doctor_names_what_cannot_be_reached(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_sample_world_takes_no_home_that_holds_something_else(home: Path) -> None:
-    before = sorted(home.rglob("*"))
-    done = ldg("--home", home, "sample")
+def test_the_sample_world_takes_no_home_that_holds_something_else(office_home: Path) -> None:
+    before = sorted(office_home.rglob("*"))
+    done = ldg("--home", office_home, "sample")
     assert done.returncode == 2
     assert "a home of its own" in done.stderr
-    assert sorted(home.rglob("*")) == before
+    assert sorted(office_home.rglob("*")) == before
 
 
 def test_data_without_its_files_is_refused_before_anything_is_made(tmp_path: Path) -> None:
@@ -283,10 +287,12 @@ def test_reproducing_pins_the_settings_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_failure_shows_its_traceback_when_asked(home: Path, tmp_path: Path) -> None:
-    home = Path(shutil.copytree(home, tmp_path / "damaged"))
-    (home / "datasets" / "office" / "events.parquet").write_text("damaged")
-    plain, traced = (ldg(*more, "--home", home, "predict", "office", "0") for more in ((), ("--traceback",)))
+def test_a_failure_shows_its_traceback_when_asked(office_home: Path, tmp_path: Path) -> None:
+    office_home = Path(shutil.copytree(office_home, tmp_path / "damaged"))
+    (office_home / "datasets" / "office" / "events.parquet").write_text("damaged")
+    plain, traced = (
+        ldg(*more, "--home", office_home, "predict", "office", "0") for more in ((), ("--traceback",))
+    )
     assert plain.returncode == traced.returncode == 1
     assert "Traceback" not in plain.stderr
     assert "half replaced" in plain.stderr

@@ -1,6 +1,5 @@
 """A raw source is one object: the one of CONTRIBUTING.md gets a lane, its raw files and its event table."""
 
-import re
 from pathlib import Path
 
 import polars as pl
@@ -14,17 +13,7 @@ from pipeline.event_table import read_event_table
 from pipeline.settings import Settings
 from pipeline.sources.registry import SOURCES, registry
 from pipeline.sources.source import Source
-
-DOCUMENT = Path(__file__).parents[2] / "CONTRIBUTING.md"
-
-
-def example(file: str) -> dict:
-    """The names that a file of the document's example defines."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    (block,) = re.findall(rf"```python\n# {re.escape(file)}\n(.*?)```", text, re.DOTALL)
-    names: dict = {"__name__": file}
-    exec(compile(block, file, "exec"), names)
-    return names
+from tests.contributing import example
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def report(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def page(browser: Browser, report: Path) -> Iterator[Page]:
+def open_report(browser: Browser, report: Path) -> Iterator[Page]:
     """The report, open; at the end it must have complained of nothing and asked for nothing."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     complaints, asked = [], []
@@ -54,123 +54,123 @@ def drag_to(page: Page, step: int) -> None:
     )
 
 
-def test_dragging_through_time_redraws_the_graph_and_tells_the_date(page):
-    before, when = drawing(page), page.locator("#when").text_content()
+def test_dragging_through_time_redraws_the_graph_and_tells_the_date(open_report):
+    before, when = drawing(open_report), open_report.locator("#when").text_content()
     assert "end of training" in when
-    drag_to(page, 0)
-    expect(page.locator("#when")).to_have_text("before the first event")
-    assert page.locator("#time").get_attribute("aria-valuetext") == "before the first event"
-    assert drawing(page) != before
+    drag_to(open_report, 0)
+    expect(open_report.locator("#when")).to_have_text("before the first event")
+    assert open_report.locator("#time").get_attribute("aria-valuetext") == "before the first event"
+    assert drawing(open_report) != before
 
 
-def test_the_slider_moves_with_the_keyboard(page):
-    page.locator("#time").focus()
-    page.keyboard.press("Home")
-    expect(page.locator("#graph")).to_have_attribute("data-step", "0")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#graph")).to_have_attribute("data-step", "1")
+def test_the_slider_moves_with_the_keyboard(open_report):
+    open_report.locator("#time").focus()
+    open_report.keyboard.press("Home")
+    expect(open_report.locator("#graph")).to_have_attribute("data-step", "0")
+    open_report.keyboard.press("ArrowRight")
+    expect(open_report.locator("#graph")).to_have_attribute("data-step", "1")
 
 
-def test_searching_a_node_shows_its_partners_and_predictions_by_name(page):
-    page.fill("#search", "ada")
-    page.keyboard.press("Enter")
-    expect(page.locator("#chosen")).to_have_text("Ada")
-    assert page.locator("#partners button").count() >= 1
-    assert page.locator("#predicted button").count() == 10
-    expect(page.locator("#status")).to_have_text("Ada chosen")
-    partner = page.locator("#partners .who").first.text_content()
-    page.locator("#partners button").first.click()
-    expect(page.locator("#chosen")).to_have_text(partner)
-    page.click("#clear")
-    expect(page.locator("#chosen")).to_have_text("Strongest ties")
+def test_searching_a_node_shows_its_partners_and_predictions_by_name(open_report):
+    open_report.fill("#search", "ada")
+    open_report.keyboard.press("Enter")
+    expect(open_report.locator("#chosen")).to_have_text("Ada")
+    assert open_report.locator("#partners button").count() >= 1
+    assert open_report.locator("#predicted button").count() == 10
+    expect(open_report.locator("#status")).to_have_text("Ada chosen")
+    partner = open_report.locator("#partners .who").first.text_content()
+    open_report.locator("#partners button").first.click()
+    expect(open_report.locator("#chosen")).to_have_text(partner)
+    open_report.click("#clear")
+    expect(open_report.locator("#chosen")).to_have_text("Strongest ties")
 
 
-def test_a_search_that_finds_nobody_says_so(page):
-    page.fill("#search", "nobody of that name")
-    page.keyboard.press("Enter")
-    expect(page.locator("#status")).to_contain_text("No node is named like nobody of that name")
+def test_a_search_that_finds_nobody_says_so(open_report):
+    open_report.fill("#search", "nobody of that name")
+    open_report.keyboard.press("Enter")
+    expect(open_report.locator("#status")).to_contain_text("No node is named like nobody of that name")
 
 
-def test_choosing_dataset_and_variant_changes_what_is_drawn(page):
-    before = drawing(page)
-    page.select_option("#variant", "dyrep-bilinear")
-    page.wait_for_selector("#explorer[data-ready='circles/dyrep-bilinear']")
-    assert drawing(page) != before
-    page.select_option("#dataset", "second")
-    page.wait_for_selector("#explorer[data-ready='second/dyrep-concat']")
-    assert page.locator("#time").get_attribute("max") == "3"
-    assert page.locator("#names option").count() == 40
+def test_choosing_dataset_and_variant_changes_what_is_drawn(open_report):
+    before = drawing(open_report)
+    open_report.select_option("#variant", "dyrep-bilinear")
+    open_report.wait_for_selector("#explorer[data-ready='circles/dyrep-bilinear']")
+    assert drawing(open_report) != before
+    open_report.select_option("#dataset", "second")
+    open_report.wait_for_selector("#explorer[data-ready='second/dyrep-concat']")
+    assert open_report.locator("#time").get_attribute("max") == "3"
+    assert open_report.locator("#names option").count() == 40
 
 
-def test_clicking_a_node_chooses_it_and_escape_clears(page):
-    page.locator("#graph").scroll_into_view_if_needed()
-    box = page.locator("#graph").bounding_box()
-    place = page.evaluate(
+def test_clicking_a_node_chooses_it_and_escape_clears(open_report):
+    open_report.locator("#graph").scroll_into_view_if_needed()
+    box = open_report.locator("#graph").bounding_box()
+    place = open_report.evaluate(
         "(() => { const d = JSON.parse(document.getElementById('explorer-data').textContent)[0];"
         " return [d.x[1], d.y[1]]; })()"
     )
-    page.mouse.click(
+    open_report.mouse.click(
         box["x"] + box["width"] / 2 + place[0] * (box["width"] / 2 - 30),
         box["y"] + box["height"] / 2 - 8 + place[1] * (box["height"] / 2 - 34),
     )
-    expect(page.locator("#clear")).to_be_visible()
-    page.locator("#graph").press("Escape")
-    expect(page.locator("#graph")).to_have_attribute("data-node", "-1")
+    expect(open_report.locator("#clear")).to_be_visible()
+    open_report.locator("#graph").press("Escape")
+    expect(open_report.locator("#graph")).to_have_attribute("data-node", "-1")
 
 
-def test_the_drawing_is_worked_with_the_keyboard_alone(page):
-    page.locator("#graph").focus()
-    page.keyboard.press("ArrowDown")
-    expect(page.locator("#graph")).to_have_attribute("data-node", "0")
-    page.keyboard.press("ArrowLeft")
-    expect(page.locator("#graph")).to_have_attribute("data-step", "4")
-    assert "ties" in page.locator("#graph").get_attribute("aria-label")
+def test_the_drawing_is_worked_with_the_keyboard_alone(open_report):
+    open_report.locator("#graph").focus()
+    open_report.keyboard.press("ArrowDown")
+    expect(open_report.locator("#graph")).to_have_attribute("data-node", "0")
+    open_report.keyboard.press("ArrowLeft")
+    expect(open_report.locator("#graph")).to_have_attribute("data-step", "4")
+    assert "ties" in open_report.locator("#graph").get_attribute("aria-label")
 
 
-def test_playing_runs_to_the_end_and_stops(page):
-    drag_to(page, 4)
-    page.click("#play")
-    expect(page.locator("#play")).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#graph")).to_have_attribute("data-step", "5")
-    expect(page.locator("#play")).to_have_attribute("aria-pressed", "false")
+def test_playing_runs_to_the_end_and_stops(open_report):
+    drag_to(open_report, 4)
+    open_report.click("#play")
+    expect(open_report.locator("#play")).to_have_attribute("aria-pressed", "true")
+    expect(open_report.locator("#graph")).to_have_attribute("data-step", "5")
+    expect(open_report.locator("#play")).to_have_attribute("aria-pressed", "false")
 
 
-def test_markup_in_names_and_titles_does_nothing(page):
-    page.fill("#search", HOSTILE)
-    page.keyboard.press("Enter")
-    expect(page.locator("#chosen")).to_have_text(HOSTILE)
-    page.select_option("#dataset", "second")
-    page.wait_for_selector("#explorer[data-ready='second/dyrep-concat']")
-    assert page.title() == "Latent dynamic graphs: report"
-    assert page.locator("b").count() == 0
-    assert page.locator("img[src='x']").count() == 0
+def test_markup_in_names_and_titles_does_nothing(open_report):
+    open_report.fill("#search", HOSTILE)
+    open_report.keyboard.press("Enter")
+    expect(open_report.locator("#chosen")).to_have_text(HOSTILE)
+    open_report.select_option("#dataset", "second")
+    open_report.wait_for_selector("#explorer[data-ready='second/dyrep-concat']")
+    assert open_report.title() == "Latent dynamic graphs: report"
+    assert open_report.locator("b").count() == 0
+    assert open_report.locator("img[src='x']").count() == 0
 
 
-def test_focus_goes_through_the_explorer_in_reading_order(page):
+def test_focus_goes_through_the_explorer_in_reading_order(open_report):
     seen = []
-    page.locator("#dataset").focus()
+    open_report.locator("#dataset").focus()
     for _ in range(3):
-        seen.append(page.evaluate("document.activeElement.id"))
-        page.keyboard.press("Tab")
-    seen.append(page.evaluate("document.activeElement.id"))
+        seen.append(open_report.evaluate("document.activeElement.id"))
+        open_report.keyboard.press("Tab")
+    seen.append(open_report.evaluate("document.activeElement.id"))
     assert seen == ["dataset", "variant", "search", "graph"]
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_fits_desktop_and_phone_in_light_and_dark(page, width, height, scheme, tmp_path):
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    page.set_viewport_size({"width": width, "height": height})
+def test_the_page_fits_desktop_and_phone_in_light_and_dark(open_report, width, height, scheme, tmp_path):
+    open_report.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    open_report.set_viewport_size({"width": width, "height": height})
     shot = tmp_path / f"report-{width}-{scheme}.png"
-    page.screenshot(path=shot, full_page=True)
+    open_report.screenshot(path=shot, full_page=True)
     assert shot.stat().st_size > 20_000
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert open_report.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_text_has_enough_contrast_in_light_and_dark(page):
+def test_text_has_enough_contrast_in_light_and_dark(open_report):
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        ratios = page.evaluate(CONTRAST)
+        open_report.emulate_media(color_scheme=scheme)
+        ratios = open_report.evaluate(CONTRAST)
         assert min(ratios.values()) >= 4.5, (scheme, ratios)
 
 

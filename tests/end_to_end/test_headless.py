@@ -17,7 +17,7 @@ NAMES = ("ann", "bob", "cat", "dan", "eve")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def office_of_five(tmp_path: Path) -> Path:
     """A home with the mails of five people."""
     folder = tmp_path / "own" / "office"
     folder.mkdir(parents=True)
@@ -38,11 +38,11 @@ def office(home: Path, **more: str) -> dict[str, str]:
     return environment(home, **{**small, "LDG_TRAININGS": "2", **more})
 
 
-def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> None:
-    models = home / "models" / "office"
+def test_a_training_that_fails_stops_no_other_but_the_results(office_of_five: Path) -> None:
+    models = office_of_five / "models" / "office"
     models.mkdir(parents=True)
     (models / "ldg_learned_sparse-concat").write_text("in the way")
-    learned = office(home, LDG_VARIANTS="ldg_learned_sparse,ldg_learned_sparse_freq")
+    learned = office(office_of_five, LDG_VARIANTS="ldg_learned_sparse,ldg_learned_sparse_freq")
     process = start_module("assets", environment=learned)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, output
@@ -53,21 +53,21 @@ def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> Non
         "ldg_learned_sparse-bilinear",
         "ldg_learned_sparse_freq-bilinear",
     }
-    assert not (home / "warehouse.duckdb").exists()
-    assert [session.finished for session in read_sessions(Lake(home))] == [False]
+    assert not (office_of_five / "warehouse.duckdb").exists()
+    assert [session.finished for session in read_sessions(Lake(office_of_five))] == [False]
 
     (models / "ldg_learned_sparse-concat").unlink()
     output = run_module("assets", environment=learned)
     assert "2 of 4 trainings were finished" in output
-    first, second = read_sessions(Lake(home))
+    first, second = read_sessions(Lake(office_of_five))
     assert second.finished
     assert {training.variant for training in second.trainings} == {
         "ldg_learned_sparse-concat",
         "ldg_learned_sparse_freq-concat",
     }
     assert len(first.trainings) == 2
-    record = (home / "results" / "run.json").read_text()
-    assert str(home) not in record
+    record = (office_of_five / "results" / "run.json").read_text()
+    assert str(office_of_five) not in record
     assert str(Path.home()) not in record
 
 
@@ -75,42 +75,44 @@ def test_a_training_that_fails_stops_no_other_but_the_results(home: Path) -> Non
     "interrupts", [signal.SIG_DFL, signal.SIG_IGN], ids=["in the foreground", "in the background of a script"]
 )
 def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(
-    home: Path, interrupts: signal.Handlers
+    office_of_five: Path, interrupts: signal.Handlers
 ) -> None:
-    endless = office(home, LDG_EPOCHS="1000000")
+    endless = office(office_of_five, LDG_EPOCHS="1000000")
     process = start_module("assets", environment=endless, interrupts=interrupts)
-    wait_for(lambda: len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
+    wait_for(lambda: len(list(office_of_five.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, output
     assert "the same command goes on from here" in output
     assert "Traceback" not in output
-    assert not at_work(home, CHILD)
-    assert len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2
-    with instance_of(Settings(home=home)) as instance:
+    assert not at_work(office_of_five, CHILD)
+    assert len(list(office_of_five.glob("models/*/*/checkpoint.safetensors"))) == 2
+    with instance_of(Settings(home=office_of_five)) as instance:
         assert not instance.get_runs(RunsFilter(statuses=UNFINISHED))
         assert len(instance.get_runs(RunsFilter(statuses=[DagsterRunStatus.FAILURE]))) == 2
 
 
-def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(home: Path) -> None:
-    endless = office(home, LDG_EPOCHS="1000000")
+def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(office_of_five: Path) -> None:
+    endless = office(office_of_five, LDG_EPOCHS="1000000")
     process = start_module("assets", environment=endless)
-    wait_for(lambda: len(list(home.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
-    orphans = at_work(home, CHILD)
+    wait_for(lambda: len(list(office_of_five.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
+    orphans = at_work(office_of_five, CHILD)
     assert len(orphans) == 2
     orphans[0].suspend()  # it does not notice yet, and still has the lock
     try:
         process.kill()
         process.wait()  # until then its number is taken
-        wait_for(lambda: at_work(home, CHILD) == orphans[:1])
-        following = start_module("assets", environment=office(home))
+        wait_for(lambda: at_work(office_of_five, CHILD) == orphans[:1])
+        following = start_module("assets", environment=office(office_of_five))
         assert following.stdout is not None
         line = following.stdout.readline()
-        assert f"{home} is being worked on by process {process.pid} (python -m assets) since" in line
+        assert (
+            f"{office_of_five} is being worked on by process {process.pid} (python -m assets) since" in line
+        )
         assert "which is gone while those it started end: waiting up to" in line
     finally:
         orphans[0].resume()
     assert "office/event_table" in following.stdout.readline()
     following.kill()
     following.communicate(timeout=PATIENCE)
-    wait_for(lambda: not at_work(home, CHILD))
+    wait_for(lambda: not at_work(office_of_five, CHILD))

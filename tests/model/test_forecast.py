@@ -31,7 +31,7 @@ KEYS = [
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory) -> Path:
+def trained_home(tmp_path_factory) -> Path:
     """A home with one small dataset and a trained model of each family."""
     home = tmp_path_factory.mktemp("home")
     dataset = write_table(home / "datasets" / "small", name="small", nodes=12, events=90)
@@ -47,8 +47,8 @@ def model_of(home: Path, key: str) -> DensityForecaster:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_probabilities_of_all_partners_sum_to_one_and_the_likeliest_come_first(key, home):
-    partners = load(home / "models" / "small" / key).predict("node 2", top=100)
+def test_probabilities_of_all_partners_sum_to_one_and_the_likeliest_come_first(key, trained_home):
+    partners = load(trained_home / "models" / "small" / key).predict("node 2", top=100)
     assert partners.columns == ["partner", "node", "probability"]
     assert set(partners["partner"]) == {f"node {node}" for node in range(12)} - {"node 2"}
     assert partners["probability"].sum() == pytest.approx(1)
@@ -56,9 +56,9 @@ def test_probabilities_of_all_partners_sum_to_one_and_the_likeliest_come_first(k
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if "freq" not in key])
-def test_after_the_last_event_the_forecast_is_the_stored_prediction(key, home):
-    stored = pl.read_parquet(home / "models" / "small" / key / "predictions.parquet")
-    model = load(home / "models" / "small" / key)
+def test_after_the_last_event_the_forecast_is_the_stored_prediction(key, trained_home):
+    stored = pl.read_parquet(trained_home / "models" / "small" / key / "predictions.parquet")
+    model = load(trained_home / "models" / "small" / key)
     for node in range(12):
         row = stored.filter(node=node)
         partners = model.predict(node)
@@ -67,28 +67,28 @@ def test_after_the_last_event_the_forecast_is_the_stored_prediction(key, home):
         assert ratio.to_numpy() == pytest.approx(np.full(len(ratio), ratio[0]))
 
 
-def test_frequency_averages_the_density_with_past_partners(home):
-    plain, frequent = (model_of(home, f"ldg_learned_sparse{end}-bilinear") for end in ("", "_freq"))
-    stream = load_stream(home / "datasets" / "small")
+def test_frequency_averages_the_density_with_past_partners(trained_home):
+    plain, frequent = (model_of(trained_home, f"ldg_learned_sparse{end}-bilinear") for end in ("", "_freq"))
+    stream = load_stream(trained_home / "datasets" / "small")
     shares = Frequencies.of_events(stream, stream.splits[1]).shares[1].numpy()
     expected = (plain.probabilities(1, None) + shares) / 2
     np.testing.assert_allclose(frequent.probabilities(1, None), expected / expected.sum())
 
 
 @pytest.mark.parametrize("key", ["dyrep-concat", "gcn-bilinear"])
-def test_a_forecast_sees_the_events_before_its_moment_and_no_other(key, home, tmp_path):
-    model = model_of(home, key)
+def test_a_forecast_sees_the_events_before_its_moment_and_no_other(key, trained_home, tmp_path):
+    model = model_of(trained_home, key)
     stream = model.stream
     late = stream.moment(len(stream)) + timedelta(days=30)
     assert model.predict(0, at=late).equals(model.predict(0))
     at = stream.moment(stream.splits[1] + 9)
     assert model.position_of(at) < stream.splits[1] + 9  # the event at that very moment is not seen
-    other = model_of(home, key)
+    other = model_of(trained_home, key)
     seen = model.position_of(at)
     other.stream = replace(stream, u=stream.u.copy(), v=stream.v.copy())
     other.stream.u[seen:], other.stream.v[seen:] = (stream.u[seen:] + 1) % 12, (stream.v[seen:] + 1) % 12
     assert model.predict(0, at=at).equals(other.predict(0, at=at))
-    again = model_of(home, key).predict(0, at=at)
+    again = model_of(trained_home, key).predict(0, at=at)
     assert model.predict(0, at=at).equals(again)  # whatever was asked before
 
 
@@ -102,15 +102,15 @@ def test_a_forecast_sees_the_events_before_its_moment_and_no_other(key, home, tm
         ({"node": 0, "at": datetime(2014, 1, 1, tzinfo=UTC)}, "without a zone"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_the_reason(asked, reason, home):
+def test_what_cannot_be_answered_is_refused_with_the_reason(asked, reason, trained_home):
     with pytest.raises(ValueError, match=reason):
-        load(home / "models" / "small" / "dyrep-concat").predict(**asked)
+        load(trained_home / "models" / "small" / "dyrep-concat").predict(**asked)
 
 
-def test_a_folder_without_a_finished_training_or_its_table_is_refused(home, tmp_path):
+def test_a_folder_without_a_finished_training_or_its_table_is_refused(trained_home, tmp_path):
     with pytest.raises(FileNotFoundError, match="no finished training"):
         load(tmp_path)
-    trained = home / "models" / "small" / "gcn-bilinear"
+    trained = trained_home / "models" / "small" / "gcn-bilinear"
     with pytest.raises(FileNotFoundError, match="pass dataset"):
         load(trained, tmp_path)
     with pytest.raises(ValueError, match="another event table"):

@@ -38,7 +38,7 @@ FIRST_DAY, DAYS = date(2020, 5, 5), 3
 
 
 @pytest.fixture(params=HOMES)
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def odd_home(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A home beside another one that its name, as a pattern, would match."""
     for name, person in ((NEIGHBOUR, "stranger"), (request.param, "member")):
         own_events(tmp_path / name, "e.csv", person)
@@ -71,8 +71,8 @@ def archive_days(home: Path, person: str) -> None:
         read_day(day, lake, EventRules(communications=frozenset({"WatchEvent"})))
 
 
-def test_the_whole_pipeline_runs_in_a_home_of_any_name_and_reads_nothing_beside_it(home: Path) -> None:
-    settings = Settings(home=home)
+def test_the_whole_pipeline_runs_in_a_home_of_any_name_and_reads_nothing_beside_it(odd_home: Path) -> None:
+    settings = Settings(home=odd_home)
     lake = settings.lake
     (spec,) = (spec for spec in registry(settings) if spec.name == "letters")
     write_event_table(spec.build(settings), lake.dataset("letters"))

@@ -29,7 +29,7 @@ NAMES = [
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def forbidden_names(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A home whose every node has a name that some format forbids, with all that is made for people."""
     lake = Lake(tmp_path_factory.mktemp("home"))
     store_results(lake, title="Toy \x00\x1b[31m\u202e network", nodes=len(NAMES), names=NAMES)
@@ -39,16 +39,16 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return lake
 
 
-def test_figures_of_any_names_are_drawn_and_are_xml(lake: Lake) -> None:
-    drawings = sorted((lake.home / "figures" / "toy").glob("*.svg"))
+def test_figures_of_any_names_are_drawn_and_are_xml(forbidden_names: Lake) -> None:
+    drawings = sorted((forbidden_names.home / "figures" / "toy").glob("*.svg"))
     assert len(drawings) == 5
     for drawing in drawings:
         minidom.parseString(drawing.read_bytes())
         assert not IN_A_DOCUMENT.search(drawing.read_text(encoding="utf-8"))
 
 
-def test_the_report_holds_nothing_that_html_forbids_and_its_data_stay_json(lake: Lake) -> None:
-    page = lake.report.read_text(encoding="utf-8")
+def test_the_report_holds_nothing_that_html_forbids_and_its_data_stay_json(forbidden_names: Lake) -> None:
+    page = forbidden_names.report.read_text(encoding="utf-8")
     assert not IN_A_DOCUMENT.search(page)
     data = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert data is not None
@@ -56,15 +56,15 @@ def test_the_report_holds_nothing_that_html_forbids_and_its_data_stay_json(lake:
     assert dataset["names"] == [printable(name) for name in NAMES]
 
 
-def test_a_terminal_gets_nothing_to_obey(lake: Lake) -> None:
+def test_a_terminal_gets_nothing_to_obey(forbidden_names: Lake) -> None:
     console = Console(width=200, record=True, force_terminal=False)
-    print_tables(lake, console)
+    print_tables(forbidden_names, console)
     assert not IN_A_DOCUMENT.search(console.export_text())
 
 
-def test_names_in_data_stay_as_they_are(lake: Lake) -> None:
-    assert read_event_table(lake.dataset("toy")).nodes["name"].to_list() == NAMES
-    with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
+def test_names_in_data_stay_as_they_are(forbidden_names: Lake) -> None:
+    assert read_event_table(forbidden_names.dataset("toy")).nodes["name"].to_list() == NAMES
+    with duckdb.connect(str(forbidden_names.warehouse), read_only=True) as warehouse:
         rows = warehouse.execute("select name from dataset_nodes order by node").fetchall()
     assert [name for (name,) in rows] == NAMES
 

@@ -12,6 +12,7 @@ from pipeline.sources.gharchive.salvage import (
     Fragment,
     Salvaged,
     fragments,
+    gaps,
     salvage,
     whole_events,
 )
@@ -95,11 +96,8 @@ def read_block(text: bytes, offset: int, patient: int = 0) -> Block | None:
 def _block(text: bytes, offset: int, salvaged: list[Salvaged]) -> Block:
     places = [(event.offset, event.text) for event in salvaged]
     block = Block(offset, text, [event.event for event in salvaged], [], places)
-    begin = 0
-    for event in salvaged:
-        block.fragments += _between(text[begin : event.offset - offset], offset + begin)
-        begin = event.end - offset
-    block.fragments += _between(text[begin:], offset + begin)
+    for gap, at, _ in gaps(text, offset, salvaged):
+        block.fragments += _between(gap, at)
     return block
 
 
@@ -108,12 +106,10 @@ def _events(text: bytes, offset: int) -> Iterator[Salvaged]:
 
     In this order no damaged line can draw a whole one after it into what it takes for an event.
     """
-    begin = 0
-    for event in _on_a_line(text, offset):
-        yield from _over_lines(text[begin : event.offset - offset], offset + begin)
-        yield event
-        begin = event.end - offset
-    yield from _over_lines(text[begin:], offset + begin)
+    for gap, at, event in gaps(text, offset, _on_a_line(text, offset)):
+        yield from _over_lines(gap, at)
+        if event is not None:
+            yield event
 
 
 def _on_a_line(text: bytes, offset: int) -> Iterator[Salvaged]:

@@ -1,7 +1,7 @@
 """Recovering whole events from damaged text: glued, cut, NUL-ridden or broken in its encoding."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pipeline.sources.gharchive.event import UNREADABLE, Event, decoder, event_from, is_event_type, loosely
@@ -53,12 +53,21 @@ def salvage(text: bytes, offset: int) -> Iterator[Salvaged | Fragment]:
 
     `offset` is where `text` begins in the inflated file.
     """
+    for gap, at, event in gaps(text, offset, whole_events(text, offset)):
+        yield from fragments(gap, at)
+        if event is not None:
+            yield event
+
+
+def gaps(
+    text: bytes, offset: int, events: Iterable[Salvaged]
+) -> Iterator[tuple[bytes, int, Salvaged | None]]:
+    """What of `text` is in none of its `events`: each gap, where it begins, and the event that ends it."""
     begin = 0
-    for event in whole_events(text, offset):
-        yield from fragments(text[begin : event.offset - offset], offset + begin)
-        yield event
+    for event in events:
+        yield text[begin : event.offset - offset], offset + begin, event
         begin = event.end - offset
-    yield from fragments(text[begin:], offset + begin)
+    yield text[begin:], offset + begin, None
 
 
 def whole_events(text: bytes, offset: int) -> Iterator[Salvaged]:

@@ -305,14 +305,7 @@ def payload_b2(
         case "DeleteEvent":
             return {"ref": f"topic-{number}", "ref_type": "branch"}, "https://github.com/"
         case "GollumEvent":
-            page = {
-                "page_name": "Home",
-                "title": "Home",
-                "summary": None,
-                "action": "edited",
-                "sha": digest(rng),
-            }
-            return {"pages": [page | {"html_url": f"{home}/wiki/Home"}]}, f"{home}/wiki/Home"
+            return wiki_edit(home, rng), f"{home}/wiki/Home"
         case "GistEvent":
             gist = f"https://gist.github.com/{number}"
             return {
@@ -342,6 +335,12 @@ def pull_request(number: int, home: str) -> dict[str, Any]:
             "commits": 1,
         },
     }
+
+
+def wiki_edit(home: str, rng: np.random.Generator) -> dict[str, Any]:
+    """The payload of a page that was edited in the wiki of the repository at `home`."""
+    page = {"page_name": "Home", "title": "Home", "summary": None, "action": "edited", "sha": digest(rng)}
+    return {"pages": [page | {"html_url": f"{home}/wiki/Home"}]}
 
 
 def shape_c(happening: Happening, number: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -410,14 +409,7 @@ def payload_c(
         case "WatchEvent":
             return {"action": "started"}
         case "GollumEvent" | "GistEvent":
-            page = {
-                "page_name": "Home",
-                "title": "Home",
-                "summary": None,
-                "action": "edited",
-                "sha": digest(rng),
-            }
-            return {"pages": [page | {"html_url": f"{home}/wiki/Home"}]}
+            return wiki_edit(home, rng)
         case "DeleteEvent":
             return {"ref": f"topic-{number}", "ref_type": "branch", "pusher_type": "user"}
         case _:

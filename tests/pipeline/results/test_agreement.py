@@ -18,12 +18,7 @@ from tests.small_world import store_table, store_variant
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path)
-
-
-@pytest.fixture
-def table(lake: Lake) -> EventTable:
+def attention_table(lake: Lake) -> EventTable:
     table = store_table(lake)
     store_variant(lake, table, "ldg_learned_sparse-bilinear")
     return table
@@ -59,8 +54,8 @@ def test_auc_and_average_precision_are_those_of_scikit_learn(
     assert precision == pytest.approx(average_precision_score(truth, scored), abs=1e-12)
 
 
-def test_every_row_of_a_variant_is_that_of_scikit_learn(lake: Lake, table: EventTable) -> None:
-    nodes = table.nodes.height
+def test_every_row_of_a_variant_is_that_of_scikit_learn(lake: Lake, attention_table: EventTable) -> None:
+    nodes = attention_table.nodes.height
     attention = pl.read_parquet(lake.model("toy", "ldg_learned_sparse-bilinear") / "attention.parquet")
     rows = attention_auc(lake).filter(pl.col("variant") == "ldg_learned_sparse")
     assert rows.height == 2 * 2 * 3 * 4  # seeds, attention, edge types and their sum, graphs
@@ -70,7 +65,7 @@ def test_every_row_of_a_variant_is_that_of_scikit_learn(lake: Lake, table: Event
             mine = mine.filter(pl.col("edge_type") == row["edge_type"])
         scores = np.zeros((nodes, nodes))
         np.add.at(scores, (mine["u"].to_numpy(), mine["v"].to_numpy()), mine["weight"].to_numpy())
-        edges = table.associations.filter(
+        edges = attention_table.associations.filter(
             pl.col("relation") == row["relation"], pl.col("snapshot") == row["snapshot"]
         )
         truth = off_diagonal(adjacency(edges, nodes))
@@ -80,9 +75,11 @@ def test_every_row_of_a_variant_is_that_of_scikit_learn(lake: Lake, table: Event
         assert row["average_precision"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_frequency_stands_beside_with_and_without_association_events(lake: Lake, table: EventTable) -> None:
-    nodes, rows = table.nodes.height, attention_auc(lake)
-    training = table.events.filter(pl.col("split") != "test")
+def test_frequency_stands_beside_with_and_without_association_events(
+    lake: Lake, attention_table: EventTable
+) -> None:
+    nodes, rows = attention_table.nodes.height, attention_auc(lake)
+    training = attention_table.events.filter(pl.col("split") != "test")
     talk = training.filter(pl.col("kind") == "communication")
     for variant, events in (("frequency", training), ("communication_frequency", talk)):
         counts = np.zeros((nodes, nodes))
@@ -93,7 +90,7 @@ def test_frequency_stands_beside_with_and_without_association_events(lake: Lake,
         assert mine.height == 4
         assert mine.select("interaction", "seed", "edge_type").null_count().row(0) == (4, 4, 4)
         for row in mine.rows(named=True):
-            edges = table.associations.filter(
+            edges = attention_table.associations.filter(
                 pl.col("relation") == row["relation"], pl.col("snapshot") == row["snapshot"]
             )
             truth = off_diagonal(adjacency(edges, nodes))
@@ -101,7 +98,7 @@ def test_frequency_stands_beside_with_and_without_association_events(lake: Lake,
 
 
 def test_the_picked_edge_type_is_the_closest_to_the_own_relation_at_the_end(
-    lake: Lake, table: EventTable
+    lake: Lake, attention_table: EventTable
 ) -> None:
     rows = attention_auc(lake).filter(pl.col("variant") == "ldg_learned_sparse")
     for seed in (0, 1):
@@ -131,24 +128,28 @@ def test_without_the_own_relations_graph_nothing_is_picked() -> None:
     assert with_pick(rows, "Follow")["picked"].to_list() == [False]
 
 
-def test_a_graph_known_from_outside_is_compared_as_planted(lake: Lake, table: EventTable) -> None:
+def test_a_graph_known_from_outside_is_compared_as_planted(lake: Lake, attention_table: EventTable) -> None:
     edges = [("node 0", "node 1"), ("node 1", "node 0"), ("node 2", "node 5"), ("a stranger", "node 1")]
     write_parquet(pl.DataFrame(edges, schema=["source", "target"], orient="row"), lake.known_graph("toy"))
-    nodes = table.nodes.height
-    assert known_graphs(lake, "toy", table)["planted", "final"].tolist() == [1, nodes, 2 * nodes + 5]
+    nodes = attention_table.nodes.height
+    assert known_graphs(lake, "toy", attention_table)["planted", "final"].tolist() == [
+        1,
+        nodes,
+        2 * nodes + 5,
+    ]
     planted = attention_auc(lake).filter(pl.col("relation") == "planted")
     assert set(planted["snapshot"]) == {"final"}
     assert planted.filter("picked", pl.col("attention") == "final", pl.col("seed").is_not_null()).height == 2
 
 
-def test_a_graph_that_separates_nothing_has_no_row(lake: Lake, table: EventTable) -> None:
+def test_a_graph_that_separates_nothing_has_no_row(lake: Lake, attention_table: EventTable) -> None:
     everyone = [(f"node {u}", f"node {v}") for u in range(16) for v in range(16)]
     write_parquet(pl.DataFrame(everyone, schema=["source", "target"], orient="row"), lake.known_graph("toy"))
-    assert ("planted", "final") not in known_graphs(lake, "toy", table)
+    assert ("planted", "final") not in known_graphs(lake, "toy", attention_table)
 
 
-def test_a_variant_without_attention_has_no_rows(lake: Lake, table: EventTable) -> None:
-    store_variant(lake, table, "gcn-concat")
+def test_a_variant_without_attention_has_no_rows(lake: Lake, attention_table: EventTable) -> None:
+    store_variant(lake, attention_table, "gcn-concat")
     path = lake.model("toy", "gcn-concat") / "attention.parquet"
     pl.read_parquet(path).clear().write_parquet(path)
     assert "gcn" not in set(attention_auc(lake)["variant"])

@@ -23,7 +23,7 @@ Score = Callable[[int, int], Any]  # a number, or a tuple of them
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> EventTable:
+def busy_table(tmp_path: Path) -> EventTable:
     return store_table(Lake(tmp_path), events=150)
 
 
@@ -105,89 +105,95 @@ def plain_role_scores(table: EventTable, event: dict, name: str) -> tuple[Score,
 
 @pytest.mark.parametrize("cells", [1, 100, 1_000_000])
 def test_every_predictor_ranks_as_computed_plainly_event_by_event(
-    table: EventTable, cells: int, monkeypatch: pytest.MonkeyPatch
+    busy_table: EventTable, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline.results.baselines, "BATCH_CELLS", cells)
-    nodes, events = table.nodes.height, to_rank(table)
+    nodes, events = busy_table.nodes.height, to_rank(busy_table)
     names = []
-    for predictor in predictors(table):
+    for predictor in predictors(busy_table):
         names.append((predictor.name, predictor.relation))
         ranked = ranks(predictor, events, nodes)
         for event, (idx, rank_v, rank_u) in zip(events.rows(named=True), ranked.iter_rows(), strict=True):
             if predictor.popularity is None:
-                of_targets = of_actors = plain_scores(table, event, predictor.name, predictor.relation)
+                of_targets = of_actors = plain_scores(busy_table, event, predictor.name, predictor.relation)
             else:
-                of_targets, of_actors = plain_role_scores(table, event, predictor.name)
+                of_targets, of_actors = plain_role_scores(busy_table, event, predictor.name)
             assert idx == event["idx"]
             assert rank_v == plain_rank(of_targets, event["u"], event["v"], nodes), (predictor.name, idx)
             assert rank_u == plain_rank(of_actors, event["v"], event["u"], nodes), (predictor.name, idx)
     assert len(names) == len(set(names)) == 6 + 4 + 2 * 2
 
 
-def test_every_row_says_whether_the_predictor_knows_who_acted(table: EventTable) -> None:
-    rows = baselines(table)
+def test_every_row_says_whether_the_predictor_knows_who_acted(busy_table: EventTable) -> None:
+    rows = baselines(busy_table)
     assert set(rows.filter("by_role")["baseline"]) == {
         "decayed_popularity_by_role",
         "recency_by_role_then_popularity",
     }
 
 
-def test_random_ranks_in_the_middle(table: EventTable) -> None:
-    rows = baselines(table)
-    assert rows.filter(pl.col("baseline") == "random")["mar"].item() == (table.nodes.height - 2) / 2
-    assert set(rows["events"]) == {to_rank(table).height}
+def test_random_ranks_in_the_middle(busy_table: EventTable) -> None:
+    rows = baselines(busy_table)
+    assert rows.filter(pl.col("baseline") == "random")["mar"].item() == (busy_table.nodes.height - 2) / 2
+    assert set(rows["events"]) == {to_rank(busy_table).height}
 
 
-def test_pairs_never_seen_are_told_apart(table: EventTable) -> None:
+def test_pairs_never_seen_are_told_apart(busy_table: EventTable) -> None:
     """A memory of pairs has nothing to say about those: it ranks them behind all it has seen."""
-    events, seen = to_rank(table), set()
+    events, seen = to_rank(busy_table), set()
     strangers = []
-    for idx, u, v in table.events.select("idx", "u", "v").iter_rows():
+    for idx, u, v in busy_table.events.select("idx", "u", "v").iter_rows():
         if frozenset((u, v)) not in seen and idx in set(events["idx"]):
             strangers.append(idx)
         seen.add(frozenset((u, v)))
-    rows = baselines(table)
+    rows = baselines(busy_table)
     assert set(rows["never_seen_events"]) == {len(strangers)}
-    memory = next(predictor for predictor in predictors(table) if predictor.name == "pairs_seen")
-    ranked = ranks(memory, events, table.nodes.height).filter(pl.col("idx").is_in(strangers))
+    memory = next(predictor for predictor in predictors(busy_table) if predictor.name == "pairs_seen")
+    ranked = ranks(memory, events, busy_table.nodes.height).filter(pl.col("idx").is_in(strangers))
     expected = ranked.select((pl.col("rank_u") + pl.col("rank_v")).mean() / 2).item()
     row = rows.filter(pl.col("baseline") == "pairs_seen").row(0, named=True)
     assert row["never_seen_mar"] == pytest.approx(expected)
     assert row["never_seen_mar"] > row["mar"]
 
 
-def test_no_predictor_knows_the_future(tmp_path: Path, table: EventTable) -> None:
+def test_no_predictor_knows_the_future(tmp_path: Path, busy_table: EventTable) -> None:
     """Ranks of the events up to some moment stay when everything after it is different."""
-    half = to_rank(table)[to_rank(table).height // 2]
+    half = to_rank(busy_table)[to_rank(busy_table).height // 2]
     cut = int(half["idx"].item())
     past = pl.col("idx") <= cut
     random = np.random.default_rng(5)
     others = np.array(
-        [random.choice(table.nodes.height, 2, replace=False) for _ in range(table.events.height)]
+        [random.choice(busy_table.nodes.height, 2, replace=False) for _ in range(busy_table.events.height)]
     )
     moment = half["created_at"].item()
     changed = EventTable(
-        table.name,
-        table.title,
-        table.nodes,
-        table.events.with_columns(
+        busy_table.name,
+        busy_table.title,
+        busy_table.nodes,
+        busy_table.events.with_columns(
             u=pl.when(past).then("u").otherwise(pl.Series(others[:, 0])),
             v=pl.when(past).then("v").otherwise(pl.Series(others[:, 1])),
         ),
-        table.associations,
-        table.association_events.filter(pl.col("created_at") < moment),
-        table.metadata,
+        busy_table.associations,
+        busy_table.association_events.filter(pl.col("created_at") < moment),
+        busy_table.metadata,
     )
-    for before, after in zip(predictors(table), predictors(changed), strict=True):
-        nodes = table.nodes.height
-        expected = ranks(before, to_rank(table), nodes).filter(past)
+    for before, after in zip(predictors(busy_table), predictors(changed), strict=True):
+        nodes = busy_table.nodes.height
+        expected = ranks(before, to_rank(busy_table), nodes).filter(past)
         assert ranks(after, to_rank(changed), nodes).filter(past).equals(expected), before.name
 
 
-def test_a_dataset_without_test_communications_is_told(table: EventTable) -> None:
-    events = table.events.filter((pl.col("split") != "test") | (pl.col("kind") == "association"))
+def test_a_dataset_without_test_communications_is_told(busy_table: EventTable) -> None:
+    events = busy_table.events.filter((pl.col("split") != "test") | (pl.col("kind") == "association"))
     silent = EventTable(
-        "silent", "", table.nodes, events, table.associations, table.association_events, table.metadata
+        "silent",
+        "",
+        busy_table.nodes,
+        events,
+        busy_table.associations,
+        busy_table.association_events,
+        busy_table.metadata,
     )
     with pytest.raises(ValueError, match="'silent' has no test communication"):
         baselines(silent)

@@ -1,7 +1,6 @@
 """Ranking and its metrics equal the obvious computation, on any grouping, and add up."""
 
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -44,12 +43,7 @@ def obvious_metrics(ranks: list[tuple[float, float]]) -> dict[str, float]:
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path)
-
-
-@pytest.fixture
-def table(lake: Lake) -> EventTable:
+def trained_table(lake: Lake) -> EventTable:
     table = store_table(lake)
     for variant in ("dyrep-concat", "ldg_learned_sparse-bilinear"):
         store_variant(lake, table, variant)
@@ -89,10 +83,12 @@ def test_a_tie_across_the_edge_of_the_top_ten_is_no_hit() -> None:
     assert frame.select(metrics())["hits_at_10"].item() == 0.5
 
 
-def test_metrics_of_every_model_seed_and_split_equal_the_obvious_ones(lake: Lake, table: EventTable) -> None:
+def test_metrics_of_every_model_seed_and_split_equal_the_obvious_ones(
+    lake: Lake, trained_table: EventTable
+) -> None:
     result = link_prediction(lake)["link_prediction"]
     assert result.height == 2 * 2 * 2
-    kinds = dict(table.events.select("idx", "kind").iter_rows())
+    kinds = dict(trained_table.events.select("idx", "kind").iter_rows())
     for row in result.iter_rows(named=True):
         rankings = pl.read_parquet(
             lake.model("toy", f"{row['variant']}-{row['interaction']}") / "rankings.parquet"
@@ -106,7 +102,7 @@ def test_metrics_of_every_model_seed_and_split_equal_the_obvious_ones(lake: Lake
             assert row[name] == pytest.approx(value, abs=1e-12), name
 
 
-def test_slots_and_groups_add_up_to_the_whole(lake: Lake, table: EventTable) -> None:
+def test_slots_and_groups_add_up_to_the_whole(lake: Lake, trained_table: EventTable) -> None:
     result = link_prediction(lake)
     model = ["variant", "interaction", "seed"]
     whole = result["link_prediction"].filter(pl.col("split") == "test").sort(model)
@@ -122,17 +118,19 @@ def test_slots_and_groups_add_up_to_the_whole(lake: Lake, table: EventTable) -> 
         assert summed["events"].to_list() == whole["events"].to_list()
         assert summed["mar"].to_list() == pytest.approx(whole["mar"].to_list())
     assert set(groups.filter(pl.col("grouping") == "pair")["value"]) == {"seen before", "never seen"}
-    associations = table.events.filter(pl.col("split") == "test", pl.col("kind") == "association").height
+    associations = trained_table.events.filter(
+        pl.col("split") == "test", pl.col("kind") == "association"
+    ).height
     apart = groups.filter(pl.col("grouping") == "kind", pl.col("value") == "association")
     assert set(apart["events"]) == {associations}
 
 
-def test_events_lie_in_their_slots(lake: Lake, table: EventTable) -> None:
+def test_events_lie_in_their_slots(lake: Lake, trained_table: EventTable) -> None:
     slots = link_prediction(lake)["link_prediction_by_slot"].filter(
         pl.col("seed") == 0, pl.col("interaction") == "concat"
     )
     assert 1 < slots.height <= MOST_SLOTS
-    tested = table.events.filter(pl.col("split") == "test", pl.col("kind") == "communication")
+    tested = trained_table.events.filter(pl.col("split") == "test", pl.col("kind") == "communication")
     for row in slots.iter_rows(named=True):
         inside = pl.col("created_at").is_between(row["slot_start"], row["slot_end"], closed="left")
         assert tested.filter(inside).height == row["events"]
@@ -153,14 +151,16 @@ def test_two_months_are_cut_into_weeks() -> None:
     assert slot_length(datetime(2009, 5, 1, 8), datetime(2009, 6, 30, 20)) == timedelta(days=7)
 
 
-def test_a_pair_is_seen_once_it_had_an_event_of_any_kind_in_either_direction(table: EventTable) -> None:
+def test_a_pair_is_seen_once_it_had_an_event_of_any_kind_in_either_direction(
+    trained_table: EventTable,
+) -> None:
     seen: set[frozenset[int]] = set()
-    for u, v, pair in with_history(table.events).select("u", "v", "pair").iter_rows():
+    for u, v, pair in with_history(trained_table.events).select("u", "v", "pair").iter_rows():
         assert pair == ("seen before" if frozenset((u, v)) in seen else "never seen")
         seen.add(frozenset((u, v)))
 
 
-def test_unfinished_and_outdated_variants_are_not_evaluated(lake: Lake, table: EventTable) -> None:
+def test_unfinished_and_outdated_variants_are_not_evaluated(lake: Lake, trained_table: EventTable) -> None:
     (lake.model("toy", "dyrep-concat") / "model.json").unlink()
     assert [trained.variant for trained in current_variants(lake, "toy")] == ["ldg_learned_sparse"]
     store_table(lake, seed=1)
@@ -177,14 +177,14 @@ def test_a_lake_without_models_gives_empty_tables_with_their_columns(lake: Lake)
     assert "hits_at_10" in pl.read_parquet(lake.results / "link_prediction.parquet").columns
 
 
-def test_rankings_that_miss_communications_are_refused(lake: Lake, table: EventTable) -> None:
+def test_rankings_that_miss_communications_are_refused(lake: Lake, trained_table: EventTable) -> None:
     path = lake.model("toy", "dyrep-concat") / "rankings.parquet"
     pl.read_parquet(path).head(-5).write_parquet(path)
     with pytest.raises(ValueError, match="for seed 1: train again"):
         link_prediction(lake)
 
 
-def test_curves_of_all_variants_are_one_table(lake: Lake, table: EventTable) -> None:
+def test_curves_of_all_variants_are_one_table(lake: Lake, trained_table: EventTable) -> None:
     assert write_training_curves(lake) == {"training_curves": 2 * 2 * 2 * STEPS}
     mine = training_curves(lake).filter(pl.col("variant") == "dyrep", pl.col("seed") == 1)
     stored = pl.read_parquet(lake.model("toy", "dyrep-concat") / "curves.parquet").filter(pl.col("seed") == 1)

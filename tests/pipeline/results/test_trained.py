@@ -13,7 +13,7 @@ from tests.small_world import store_table, store_variant
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
+def two_trainings(tmp_path: Path) -> Lake:
     lake = Lake(tmp_path)
     table = store_table(lake)
     for variant in ("dyrep-concat", "ldg_learned_sparse-bilinear"):
@@ -25,38 +25,38 @@ def keys(lake: Lake) -> list[str]:
     return [one.key for one in trained_variants(lake, "toy")]
 
 
-def test_a_folder_without_model_json_is_unfinished(lake: Lake) -> None:
-    folder = lake.model("toy", "dyrep-concat")
+def test_a_folder_without_model_json_is_unfinished(two_trainings: Lake) -> None:
+    folder = two_trainings.model("toy", "dyrep-concat")
     (folder / "model.json").unlink()
     assert read_facts(folder) is None
     assert finished(folder, {}) is None
-    assert keys(lake) == ["ldg_learned_sparse-bilinear"]
+    assert keys(two_trainings) == ["ldg_learned_sparse-bilinear"]
 
 
-def test_a_training_is_the_same_when_all_that_is_expected_agrees(lake: Lake) -> None:
-    folder = lake.model("toy", "dyrep-concat")
+def test_a_training_is_the_same_when_all_that_is_expected_agrees(two_trainings: Lake) -> None:
+    folder = two_trainings.model("toy", "dyrep-concat")
     facts = read_facts(folder)
     assert facts is not None
     assert finished(folder, {"fingerprint": facts["fingerprint"]}) == facts
     assert finished(folder, {"fingerprint": facts["fingerprint"], "settings": {}}) is None
 
 
-def test_a_training_of_an_earlier_event_table_is_finished_but_not_current(lake: Lake) -> None:
-    store_table(lake, seed=1)
-    assert keys(lake) == ["dyrep-concat", "ldg_learned_sparse-bilinear"]
-    assert current_variants(lake, "toy") == []
+def test_a_training_of_an_earlier_event_table_is_finished_but_not_current(two_trainings: Lake) -> None:
+    store_table(two_trainings, seed=1)
+    assert keys(two_trainings) == ["dyrep-concat", "ldg_learned_sparse-bilinear"]
+    assert current_variants(two_trainings, "toy") == []
 
 
-def test_a_training_without_such_records_is_left_out(lake: Lake) -> None:
-    (lake.model("toy", "dyrep-concat") / "attention.parquet").unlink()
-    with_attention = with_records(current_variants(lake, "toy"), "attention")
+def test_a_training_without_such_records_is_left_out(two_trainings: Lake) -> None:
+    (two_trainings.model("toy", "dyrep-concat") / "attention.parquet").unlink()
+    with_attention = with_records(current_variants(two_trainings, "toy"), "attention")
     assert [one.key for one in with_attention] == ["ldg_learned_sparse-bilinear"]
 
 
-def test_a_folder_with_a_strange_name_is_told(lake: Lake) -> None:
-    shutil.copytree(lake.model("toy", "dyrep-concat"), lake.model("toy", "copy of dyrep"))
+def test_a_folder_with_a_strange_name_is_told(two_trainings: Lake) -> None:
+    shutil.copytree(two_trainings.model("toy", "dyrep-concat"), two_trainings.model("toy", "copy of dyrep"))
     with pytest.raises(ValueError, match="copy of dyrep"):
-        trained_variants(lake, "toy")
+        trained_variants(two_trainings, "toy")
 
 
 def test_asking_whether_a_training_is_finished_loads_neither_torch_nor_duckdb() -> None:

@@ -40,11 +40,6 @@ FOLLOWING = {*TRACK_RECORD_TABLES, *TRACK_RECORD_VIEWS}
 FILLED = set(WAREHOUSE) - set(PUBLISHED) - FOLLOWING - {"left_out", "published_datasets"}
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path / "it's home")
-
-
 def fill(lake: Lake, dataset: str = "toy", *variants: str) -> EventTable:
     """A dataset with everything that is made of it."""
     variants = variants or ("dyrep-concat", "dyrep-bilinear", "ldg_learned_sparse-bilinear")

@@ -30,18 +30,18 @@ HOSTILE = "</text><script>alert(1)</script>&\"'"
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory) -> Lake:
+def toy_results(tmp_path_factory) -> Lake:
     lake = Lake(tmp_path_factory.mktemp("home"))
     store_results(lake, names=[HOSTILE, "Zoë – 你好"])
     return lake
 
 
 @pytest.fixture(scope="module")
-def drawn(stored):
-    return draw_figures(stored, "toy")
+def drawn(toy_results):
+    return draw_figures(toy_results, "toy")
 
 
-def test_every_figure_of_the_paper_is_drawn_as_svg_and_png(stored, drawn):
+def test_every_figure_of_the_paper_is_drawn_as_svg_and_png(toy_results, drawn):
     assert [figure.name for figure in drawn] == [
         "training_curves",
         "adjacency",
@@ -50,7 +50,7 @@ def test_every_figure_of_the_paper_is_drawn_as_svg_and_png(stored, drawn):
         "baselines",
     ]
     for figure in drawn:
-        assert figure.svg.parent == stored.home / "figures" / "toy"
+        assert figure.svg.parent == toy_results.home / "figures" / "toy"
         assert figure.svg.read_text(encoding="utf-8").startswith("<svg")
         assert figure.png.read_bytes().startswith(b"\x89PNG")
         assert figure.title
@@ -69,9 +69,9 @@ def test_names_with_markup_stay_text_in_the_drawings(drawn):
 
 
 @pytest.mark.slow
-def test_drawing_the_same_results_twice_gives_the_same_bytes(stored, drawn):
+def test_drawing_the_same_results_twice_gives_the_same_bytes(toy_results, drawn):
     before = {figure.name: (figure.svg.read_bytes(), figure.png.read_bytes()) for figure in drawn}
-    again = {f.name: (f.svg.read_bytes(), f.png.read_bytes()) for f in draw_figures(stored, "toy")}
+    again = {f.name: (f.svg.read_bytes(), f.png.read_bytes()) for f in draw_figures(toy_results, "toy")}
     assert again == before
 
 
@@ -123,9 +123,9 @@ def test_curves_are_means_over_seeds_with_their_range_and_bounded_in_length():
     assert mar_points(curves).rows() == [(0, "test", 18.0, 12.0, 24.0), (0, "validation", 15.0, 10.0, 20.0)]
 
 
-def test_bars_hold_every_predictor_once_best_first(stored):
-    rows = scores(stored, read_event_table(stored.dataset("toy")))
-    predictors = pl.read_parquet(stored.dataset("toy") / "baselines.parquet")
+def test_bars_hold_every_predictor_once_best_first(toy_results):
+    rows = scores(toy_results, read_event_table(toy_results.dataset("toy")))
+    predictors = pl.read_parquet(toy_results.dataset("toy") / "baselines.parquet")
     assert rows["who"].n_unique() == rows.height == len(VARIANTS) + predictors.height
     assert rows.filter(pl.col("what") == LEARNED).height == len(VARIANTS)
     best = predictors.sort("mar")["baseline"][0].replace("_", " ")
@@ -223,9 +223,9 @@ def test_the_showcase_is_the_learned_sparse_bilinear_graph_when_there_is_one(key
     assert showcase([trained(key) for key in keys], RELATIONS).key == shown
 
 
-def test_names_have_room_in_a_wider_typeface_than_ours(stored):
+def test_names_have_room_in_a_wider_typeface_than_ours(toy_results):
     """Labels of an axis end at its line; the longest must fit between that line and the drawing's edge."""
-    figure = baseline_bars(stored, read_event_table(stored.dataset("toy")))
+    figure = baseline_bars(toy_results, read_event_table(toy_results.dataset("toy")))
     assert figure is not None
     svg = style.drawn(figure)
     line = float(re.findall(r"translate\(([\d.]+),", svg)[0])

@@ -49,7 +49,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory) -> Lake:
+def two_results(tmp_path_factory) -> Lake:
     lake = Lake(tmp_path_factory.mktemp("home"))
     store_results(lake, names=[HOSTILE], title=HOSTILE)
     store_results(lake, "other", title="Other network", nodes=30, variants=["dyrep-concat"], seeds=1)
@@ -63,14 +63,14 @@ def trained(lake: Lake, key: str) -> TrainedVariant:
 
 
 @pytest.fixture(scope="module")
-def text(stored) -> str:
-    path = write_report(stored)
-    assert path == stored.home / "report" / "index.html"
+def report_text(two_results) -> str:
+    path = write_report(two_results)
+    assert path == two_results.home / "report" / "index.html"
     return path.read_text(encoding="utf-8")
 
 
-def test_the_page_refers_to_nothing_outside_itself(text):
-    page = Page(text)
+def test_the_page_refers_to_nothing_outside_itself(report_text):
+    page = Page(report_text)
     addresses = [
         attributes[name] or ""
         for _, attributes in page.elements
@@ -79,33 +79,33 @@ def test_the_page_refers_to_nothing_outside_itself(text):
     ]
     assert addresses
     assert all(address.startswith(("data:", "#")) for address in addresses)
-    assert "@import" not in text
-    assert "url(" not in text
+    assert "@import" not in report_text
+    assert "url(" not in report_text
 
 
-def test_markup_in_names_and_titles_adds_no_element(text):
-    page = Page(text)
+def test_markup_in_names_and_titles_adds_no_element(report_text):
+    page = Page(report_text)
     assert [attributes.get("type") for attributes in page.all("script")] == ["application/json", None]
     assert all(not name.startswith("on") for _, attributes in page.elements for name in attributes)
     assert all(attributes["src"].startswith("data:image/svg+xml;base64,") for attributes in page.all("img"))
     assert len(page.all("img")) == 5
 
 
-def test_hostile_text_survives_as_data(text):
-    data = json.loads(text.partition('id="explorer-data">')[2].partition("</script>")[0])
+def test_hostile_text_survives_as_data(report_text):
+    data = json.loads(report_text.partition('id="explorer-data">')[2].partition("</script>")[0])
     assert data[1]["names"][0] == HOSTILE
     assert data[1]["title"] == HOSTILE
 
 
-def test_the_policy_admits_only_the_pages_own_script_and_style(text):
-    policy = next(a["content"] for a in Page(text).all("meta") if a.get("http-equiv"))
+def test_the_policy_admits_only_the_pages_own_script_and_style(report_text):
+    policy = next(a["content"] for a in Page(report_text).all("meta") if a.get("http-equiv"))
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert policy.count("sha256-") == 2
 
 
-def test_every_image_has_a_description_and_every_field_a_label(text):
-    page = Page(text)
+def test_every_image_has_a_description_and_every_field_a_label(report_text):
+    page = Page(report_text)
     assert all(len(attributes["alt"]) > 40 for attributes in page.all("img"))
     assert page.all("html")[0]["lang"] == "en"
     assert {attributes["id"] for attributes in page.all("canvas") if attributes.get("aria-label")} == {
@@ -115,17 +115,17 @@ def test_every_image_has_a_description_and_every_field_a_label(text):
     assert len(ids) == len(set(ids))
 
 
-def test_tables_mark_the_best_values_and_say_what_no_learning_gives(text):
-    assert 'class="best"' in text
-    assert "No learning at all" in text
-    assert "No learned model beats the best predictor that learns nothing: online" in text
-    assert "Table 2." in text
-    assert "Table 3." in text
-    assert "Table 4." in text
+def test_tables_mark_the_best_values_and_say_what_no_learning_gives(report_text):
+    assert 'class="best"' in report_text
+    assert "No learning at all" in report_text
+    assert "No learned model beats the best predictor that learns nothing: online" in report_text
+    assert "Table 2." in report_text
+    assert "Table 3." in report_text
+    assert "Table 4." in report_text
 
 
-def test_published_figures_stand_only_beside_the_papers_own_data(text):
-    assert 'class="published"' not in text
+def test_published_figures_stand_only_beside_the_papers_own_data(report_text):
+    assert 'class="published"' not in report_text
 
 
 def test_a_published_value_stands_below_ours_with_a_mark_where_it_is_reached():
@@ -182,9 +182,9 @@ def test_what_a_template_does_not_get_is_an_error_not_a_gap():
         templates().from_string("{{ absent }}").render()
 
 
-def test_packed_edges_and_predictions_unpack_to_what_was_stored(stored):
-    table = read_event_table(stored.dataset("toy"))
-    data = variant_data(trained(stored, "ldg_learned_sparse-bilinear"), table)
+def test_packed_edges_and_predictions_unpack_to_what_was_stored(two_results):
+    table = read_event_table(two_results.dataset("toy"))
+    data = variant_data(trained(two_results, "ldg_learned_sparse-bilinear"), table)
     raw = zlib.decompress(base64.b64decode(data["packed"]))
     edges, many, nodes = sum(data["counts"]), data["predictions"], table.nodes.height
     assert len(raw) == 5 * edges + 3 * many + nodes
@@ -193,14 +193,14 @@ def test_packed_edges_and_predictions_unpack_to_what_was_stored(stored):
     )
     weight = np.frombuffer(raw, np.uint8, edges, 4 * edges + 2 * many)
     attention = pl.read_parquet(
-        stored.model("toy", "ldg_learned_sparse-bilinear") / "attention.parquet"
+        two_results.model("toy", "ldg_learned_sparse-bilinear") / "attention.parquet"
     ).filter(pl.col("seed") == 0)
     first = strongest_pairs(attention, nodes).filter(pl.col("snapshot") == 0)
     assert list(zip(u[: first.height], v[: first.height], strict=True)) == first.select("u", "v").rows()
     shown = (weight[: first.height] / 255) ** 2 * data["top"]
     assert np.allclose(shown, first["weight"].to_numpy(), atol=0.01)
     stored_partners = pl.read_parquet(
-        stored.model("toy", "ldg_learned_sparse-bilinear") / "predictions.parquet"
+        two_results.model("toy", "ldg_learned_sparse-bilinear") / "predictions.parquet"
     ).sort("node", "rank")["partner"]
     assert partner.tolist() == stored_partners.to_list()
 
@@ -235,8 +235,8 @@ def test_a_pair_is_the_mean_of_its_directions_summed_over_edge_types():
     assert strongest_pairs(attention, 2)["weight"].to_list() == pytest.approx([0.6])
 
 
-def test_every_node_has_a_place_in_the_disc_and_always_the_same(stored):
-    table = read_event_table(stored.dataset("toy"))
+def test_every_node_has_a_place_in_the_disc_and_always_the_same(two_results):
+    table = read_event_table(two_results.dataset("toy"))
     graph = communication_graph(table)
     graph.remove_edges_from(list(graph.edges(0)))
     place = layout(graph)
@@ -246,8 +246,8 @@ def test_every_node_has_a_place_in_the_disc_and_always_the_same(stored):
     assert (layout(graph) == place).all()
 
 
-def test_moments_read_as_a_person_says_them(stored):
-    attention = pl.read_parquet(stored.model("toy", "dyrep-bilinear") / "attention.parquet")
+def test_moments_read_as_a_person_says_them(two_results):
+    attention = pl.read_parquet(two_results.model("toy", "dyrep-bilinear") / "attention.parquet")
     moments = attention.select("label", "created_at").unique(maintain_order=True).rows()
     assert moment_label(*moments[0]) == "before the first event"
     assert moment_label("final", moments[1][1]).endswith("(end of training)")

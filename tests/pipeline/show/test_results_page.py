@@ -40,33 +40,33 @@ pytestmark = pytest.mark.xdist_group("results_page")
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A home that nobody changes."""
     return store_reproduction(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")
-def page(stored: Lake) -> Path:
-    path = page_of(stored.home)
-    write_results_page(stored, path)
+def results_page(reproduction: Lake) -> Path:
+    path = page_of(reproduction.home)
+    write_results_page(reproduction, path)
     return path
 
 
 @pytest.fixture
-def changed(stored: Lake, tmp_path: Path) -> Lake:
+def changed(reproduction: Lake, tmp_path: Path) -> Lake:
     """The same home, to be changed."""
-    shutil.copytree(stored.home, tmp_path / "home")
+    shutil.copytree(reproduction.home, tmp_path / "home")
     return Lake(tmp_path / "home")
 
 
 @pytest.fixture(scope="module")
-def text(page: Path) -> str:
-    return page.read_text(encoding="utf-8")
+def results_text(results_page: Path) -> str:
+    return results_page.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def evidence(page: Path) -> str:
-    return evidence_of(page).read_text(encoding="utf-8")
+def evidence(results_page: Path) -> str:
+    return evidence_of(results_page).read_text(encoding="utf-8")
 
 
 def text_of(lake: Lake) -> str:
@@ -100,45 +100,47 @@ def set_scores(lake: Lake, **values: float) -> None:
 # --- the page as a whole
 
 
-def test_the_pages_say_who_wrote_them_and_show_every_figure(page: Path, text: str, evidence: str) -> None:
-    assert text.startswith(HEAD)
+def test_the_pages_say_who_wrote_them_and_show_every_figure(
+    results_page: Path, results_text: str, evidence: str
+) -> None:
+    assert results_text.startswith(HEAD)
     assert evidence.startswith(HEAD)
     shown = set(re.findall(r"\]\(results/(.*?)\)", evidence))
-    assert shown == {path.name for path in page.with_suffix("").iterdir()}
+    assert shown == {path.name for path in results_page.with_suffix("").iterdir()}
     assert len(shown) == 10
-    for path in page.with_suffix("").iterdir():
+    for path in results_page.with_suffix("").iterdir():
         assert path.read_text(encoding="utf-8").startswith("<svg")
         assert path.stat().st_size < 300_000
 
 
-def test_page_and_evidence_lead_to_one_another(page: Path, text: str, evidence: str) -> None:
-    assert f"({evidence_of(page).name})" in text
-    assert f"({page.name})" in evidence
+def test_page_and_evidence_lead_to_one_another(results_page: Path, results_text: str, evidence: str) -> None:
+    assert f"({evidence_of(results_page).name})" in results_text
+    assert f"({results_page.name})" in evidence
 
 
-def test_the_page_fits_two_screens(text: str) -> None:
-    assert len(text.splitlines()) <= 90
+def test_the_page_fits_two_screens(results_text: str) -> None:
+    assert len(results_text.splitlines()) <= 90
 
 
-def test_the_pages_number_figures_as_the_paper_does(text: str, evidence: str) -> None:
+def test_the_pages_number_figures_as_the_paper_does(results_text: str, evidence: str) -> None:
     """In the paper Fig. 5 has the training curves, Fig. 8 the association graphs."""
-    assert set(re.findall(r"Fig\. \d", text + evidence)) == {"Fig. 5", "Fig. 8"}
+    assert set(re.findall(r"Fig\. \d", results_text + evidence)) == {"Fig. 5", "Fig. 8"}
     assert "## Fig. 5: bilinear against wider concat" in evidence
     assert "## Fig. 8: association graphs" in evidence
 
 
 @pytest.mark.slow
-def test_the_same_results_give_the_same_bytes(stored: Lake, page: Path, tmp_path: Path) -> None:
-    assert text_of(stored) == text_of(stored)
-    again = store(draw(stored, github(stored)), github(stored), tmp_path)
+def test_the_same_results_give_the_same_bytes(reproduction: Lake, results_page: Path, tmp_path: Path) -> None:
+    assert text_of(reproduction) == text_of(reproduction)
+    again = store(draw(reproduction, github(reproduction)), github(reproduction), tmp_path)
     assert len(again) == 5
     for path in tmp_path.iterdir():
-        assert path.read_bytes() == (page.with_suffix("") / path.name).read_bytes()
+        assert path.read_bytes() == (results_page.with_suffix("") / path.name).read_bytes()
 
 
-def test_no_ones_name_is_on_the_page(stored: Lake, page: Path) -> None:
-    names = pl.read_parquet(stored.dataset("github_2013") / "nodes.parquet")["name"]
-    for path in [page, evidence_of(page), *page.with_suffix("").iterdir()]:
+def test_no_ones_name_is_on_the_page(reproduction: Lake, results_page: Path) -> None:
+    names = pl.read_parquet(reproduction.dataset("github_2013") / "nodes.parquet")["name"]
+    for path in [results_page, evidence_of(results_page), *results_page.with_suffix("").iterdir()]:
         words = path.read_text(encoding="utf-8")
         assert not [name for name in names if re.search(rf"\b{name}\b", words)]
 
@@ -196,22 +198,22 @@ def test_the_page_in_the_documentation_fits_two_screens_with_its_evidence_beside
 
 
 def test_the_papers_data_come_in_its_order_with_published_figures_beside_ours(
-    text: str, evidence: str
+    results_text: str, evidence: str
 ) -> None:
     (nodes,) = rows_of(evidence, "nodes ")
     assert nodes == ["nodes", "83 (83) ✓", "284 (284) ✓"]
-    assert "Table 2: 14 of 14 counts agree." in text
-    social, git = (row for row in rows_of(text, "DyRep (Follow)") if len(row) == 6)
+    assert "Table 2: 14 of 14 counts agree." in results_text
+    social, git = (row for row in rows_of(results_text, "DyRep (Follow)") if len(row) == 6)
     assert (social[3][-14:], git[3][-14:]) == ("(11.0 ± 1.2) ✓", "(73.8 ± 5.0) ✓")
     assert (social[5][-15:-2], git[5][-15:-2]) == ("(0.59 ± 0.06)", "(0.22 ± 0.02)")
     assert re.match(r"\d+\.\d ± \d+\.\d \(", social[3])
 
 
-def test_baselines_stand_in_the_same_table(text: str, evidence: str) -> None:
+def test_baselines_stand_in_the_same_table(results_text: str, evidence: str) -> None:
     random = [row for row in rows_of(evidence, "random |") if len(row) == 6]
     assert [row[2] for row in random] == ["7.0"] * 2
-    assert len(rows_of(text, "frequency |")) == 2
-    assert rows_of(text, "random |") == []
+    assert len(rows_of(results_text, "frequency |")) == 2
+    assert rows_of(results_text, "random |") == []
 
 
 @pytest.mark.parametrize(
@@ -382,8 +384,8 @@ def test_the_cost_of_choosing_on_validation_is_seed_by_seed(changed: Lake) -> No
     assert hindsight(github(changed), "dyrep_random", "concat") is None
 
 
-def test_edge_types_are_told_apart_by_which_is_picked(stored: Lake, evidence: str) -> None:
-    data = github(stored)
+def test_edge_types_are_told_apart_by_which_is_picked(reproduction: Lake, evidence: str) -> None:
+    data = github(reproduction)
     row = next(row for row in rows_of(evidence, "LDG (learned, sparse) | concat")[::-1] if len(row) == 7)
     final = data.auc.filter(
         pl.col("variant") == "ldg_learned_sparse",
@@ -402,8 +404,8 @@ def test_edge_types_are_told_apart_by_which_is_picked(stored: Lake, evidence: st
     assert sum(int(seeds) for seeds in re.findall(r"\((\d)×\)", row[2])) == 3
 
 
-def test_the_drawn_auc_ends_where_table_4_does(stored: Lake) -> None:
-    data, table = github(stored), read_event_table(stored.dataset("github_2013"))
+def test_the_drawn_auc_ends_where_table_4_does(reproduction: Lake) -> None:
+    data, table = github(reproduction), read_event_table(reproduction.dataset("github_2013"))
     picked = data.auc.filter(
         pl.col("variant") == "ldg_learned_sparse",
         pl.col("interaction") == "bilinear",
@@ -414,7 +416,7 @@ def test_the_drawn_auc_ends_where_table_4_does(stored: Lake) -> None:
         pl.col("picked"),
     ).row(0, named=True)
     attention = pl.read_parquet(
-        stored.model("github_2013", "ldg_learned_sparse-bilinear") / "attention.parquet"
+        reproduction.model("github_2013", "ldg_learned_sparse-bilinear") / "attention.parquet"
     ).filter(pl.col("seed") == 0, pl.col("edge_type") == picked["edge_type"])
     points = agreement_points(table, data.relations, attention)
     last = points.filter(pl.col("relation") == "Follow").row(-1, named=True)

@@ -28,7 +28,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def paper_home(tmp_path: Path) -> Path:
     return tmp_path / "it's home"
 
 
@@ -38,22 +38,22 @@ def settings_of(home: Path) -> Settings:
     )
 
 
-def test_a_prepared_home_holds_the_data_and_the_papers_settings(data: Path, home: Path) -> None:
-    assert prepare(data, home, {})
-    settings = settings_of(home)
+def test_a_prepared_home_holds_the_data_and_the_papers_settings(data: Path, paper_home: Path) -> None:
+    assert prepare(data, paper_home, {})
+    settings = settings_of(paper_home)
     assert (settings.seeds, settings.epochs, settings.batch, settings.learning_rate) == (10, 5, 200, 2e-4)
     assert settings.social_evolution == str(data / "social_evolution" / "SocialEvolution.zip")
-    spec = next(spec for spec in registry(Settings(home=home)) if spec.name == "github_2013")
+    spec = next(spec for spec in registry(Settings(home=paper_home)) if spec.name == "github_2013")
     assert (spec.problem, spec.relations) == (None, ("Follow",))
-    assert (home / "own" / "github_2013" / "events.parquet").read_text() == "events.parquet"
-    assert is_the_papers(home)
+    assert (paper_home / "own" / "github_2013" / "events.parquet").read_text() == "events.parquet"
+    assert is_the_papers(paper_home)
 
 
-def test_preparing_again_changes_nothing(data: Path, home: Path) -> None:
-    prepare(data, home, {})
-    before = (home / ".env").read_bytes()
-    assert not prepare(data, home, {})
-    assert (home / ".env").read_bytes() == before
+def test_preparing_again_changes_nothing(data: Path, paper_home: Path) -> None:
+    prepare(data, paper_home, {})
+    before = (paper_home / ".env").read_bytes()
+    assert not prepare(data, paper_home, {})
+    assert (paper_home / ".env").read_bytes() == before
 
 
 def test_every_training_is_a_variant_and_every_row_of_table_3_is_trained() -> None:
@@ -69,46 +69,50 @@ def test_every_training_is_a_variant_and_every_row_of_table_3_is_trained() -> No
             assert (lanes[paper_data], f"{variant}-{interaction}") in trained
 
 
-def test_a_variable_of_the_shell_tries_training_settings_but_no_data_rule(data: Path, home: Path) -> None:
+def test_a_variable_of_the_shell_tries_training_settings_but_no_data_rule(
+    data: Path, paper_home: Path
+) -> None:
     tried = {"LDG_SEEDS": "1", "LDG_EPOCHS": "1", "LDG_SOCIAL_EVOLUTION_PROBABILITY": "0.1", "LDG_HOME": "x"}
-    prepare(data, home, tried)
-    settings = settings_of(home)
+    prepare(data, paper_home, tried)
+    settings = settings_of(paper_home)
     assert (settings.seeds, settings.epochs, settings.social_evolution_probability) == (1, 1, 0.8)
-    assert not is_the_papers(home)
+    assert not is_the_papers(paper_home)
 
 
-def test_every_setting_that_decides_a_result_is_pinned(data: Path, home: Path) -> None:
-    prepare(data, home, {})
+def test_every_setting_that_decides_a_result_is_pinned(data: Path, paper_home: Path) -> None:
+    prepare(data, paper_home, {})
     names = {f"LDG_{name.upper()}" for name in Settings.model_fields}
-    assert names - set(paper.FREE) <= set(dotenv_values(home / ".env"))
+    assert names - set(paper.FREE) <= set(dotenv_values(paper_home / ".env"))
 
 
 @pytest.mark.parametrize("settings", ["LDG_SEEDS=3\n", "", "LDG_SOCIAL_EVOLUTION=elsewhere\n"])
-def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(data: Path, home: Path, settings: str) -> None:
-    home.mkdir()
-    (home / ".env").write_text(settings)
+def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(
+    data: Path, paper_home: Path, settings: str
+) -> None:
+    paper_home.mkdir()
+    (paper_home / ".env").write_text(settings)
     with pytest.raises(PaperError, match=r"LDG_SEEDS is .* there, '10' here.*another home"):
-        prepare(data, home, {})
-    assert [path.name for path in home.iterdir()] == [".env"]
-    assert (home / ".env").read_text() == settings
+        prepare(data, paper_home, {})
+    assert [path.name for path in paper_home.iterdir()] == [".env"]
+    assert (paper_home / ".env").read_text() == settings
 
 
-def test_other_settings_than_those_of_the_home_are_refused(data: Path, home: Path) -> None:
-    prepare(data, home, {})
+def test_other_settings_than_those_of_the_home_are_refused(data: Path, paper_home: Path) -> None:
+    prepare(data, paper_home, {})
     with pytest.raises(PaperError, match="LDG_SEEDS is '10' there, '1' here"):
-        prepare(data, home, {"LDG_SEEDS": "1"})
-    assert is_the_papers(home)
+        prepare(data, paper_home, {"LDG_SEEDS": "1"})
+    assert is_the_papers(paper_home)
 
 
 @pytest.mark.parametrize(
     "missing",
     ["github_2013/nodes.parquet", "github_2013/events.parquet", "social_evolution/SocialEvolution.zip"],
 )
-def test_data_without_a_file_is_refused_by_its_name(data: Path, home: Path, missing: str) -> None:
+def test_data_without_a_file_is_refused_by_its_name(data: Path, paper_home: Path, missing: str) -> None:
     (data / missing).unlink()
     with pytest.raises(PaperError, match=missing):
-        prepare(data, home, {})
-    assert not home.exists()
+        prepare(data, paper_home, {})
+    assert not paper_home.exists()
 
 
 def test_the_documented_extract_is_the_one_that_is_used() -> None:
@@ -116,11 +120,11 @@ def test_the_documented_extract_is_the_one_that_is_used() -> None:
     assert f"```toml\n{paper.GITHUB_TOML.read_text(encoding='utf-8')}```" in document
 
 
-def test_settings_survive_the_way_through_a_file(home: Path) -> None:
+def test_settings_survive_the_way_through_a_file(paper_home: Path) -> None:
     settings = Settings(
         home=Path("it's \\ $here ${HOME} #1"), github_max_nodes=5, keep_raw=False, variants=("a", "b")
     )
-    home.mkdir()
-    (home / ".env").write_text(environment_lines(settings.environment()))
-    assert settings_of(home) == settings
+    paper_home.mkdir()
+    (paper_home / ".env").write_text(environment_lines(settings.environment()))
+    assert settings_of(paper_home) == settings
     assert Settings.from_environment(Settings().environment()) == Settings()

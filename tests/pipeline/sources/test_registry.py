@@ -28,11 +28,6 @@ MAILS, FRIENDS = blocks("csv")
 OFFICE, EXTRACT = blocks("toml")
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path)
-
-
 def own(lake: Lake, name: str, toml: str = OFFICE, mails: str = MAILS) -> Path:
     """The office of the documentation under a name, with changes."""
     folder = lake.own / name

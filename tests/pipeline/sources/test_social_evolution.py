@@ -95,12 +95,7 @@ def table_of(source: Path, lake: Lake, rules: SocialEvolutionRules | None = None
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path / "home")
-
-
-@pytest.fixture
-def table(tmp_path: Path, lake: Lake) -> EventTable:
+def social_table(tmp_path: Path, lake: Lake) -> EventTable:
     return table_of(folder_of(tmp_path / "source"), lake)
 
 
@@ -115,8 +110,8 @@ def named(table: EventTable) -> list[tuple]:
     ]
 
 
-def test_rows_become_events_by_the_papers_rules(table):
-    assert named(table) == [
+def test_rows_become_events_by_the_papers_rules(social_table):
+    assert named(social_table) == [
         ("1", "2", "Call", datetime(2008, 9, 11), "train"),
         ("2", "1", "Call", datetime(2008, 10, 3, 10), "train"),
         ("10", "3", "SMS", datetime(2008, 11, 5, 9), "train"),
@@ -131,11 +126,11 @@ def test_rows_become_events_by_the_papers_rules(table):
     ]
 
 
-def test_every_row_is_an_event_or_counted_as_dropped(table):
-    events = table.events.filter(pl.col("kind") == "communication").height
+def test_every_row_is_an_event_or_counted_as_dropped(social_table):
+    events = social_table.events.filter(pl.col("kind") == "communication").height
     rows = sum(FILES[name].count("\n") - 1 for name in ("Calls", "SMS", "Proximity"))
-    assert events + sum(table.metadata["dropped"].values()) == rows
-    assert table.metadata["dropped"] == {
+    assert events + sum(social_table.metadata["dropped"].values()) == rows
+    assert social_table.metadata["dropped"] == {
         "Calls: an id is missing": 1,
         "Calls: exact duplicate": 1,
         "Calls: outside the dates": 2,
@@ -146,10 +141,10 @@ def test_every_row_is_an_event_or_counted_as_dropped(table):
     }
 
 
-def test_subjects_are_nodes_in_the_order_of_their_numbers_with_one_hot_year_and_floor(table):
-    assert table.nodes["name"].to_list() == ["1", "2", "3", "10"]
+def test_subjects_are_nodes_in_the_order_of_their_numbers_with_one_hot_year_and_floor(social_table):
+    assert social_table.nodes["name"].to_list() == ["1", "2", "3", "10"]
     # No answer, Freshman, Senior; no answer, f1, f2.
-    assert table.nodes["features"].to_list() == [
+    assert social_table.nodes["features"].to_list() == [
         [0, 1, 0, 0, 1, 0],
         [0, 0, 1, 0, 0, 1],
         [0, 1, 0, 1, 0, 0],
@@ -157,25 +152,25 @@ def test_subjects_are_nodes_in_the_order_of_their_numbers_with_one_hot_year_and_
     ]
 
 
-def test_graphs_are_symmetric_surveys_with_self_reports_on_the_diagonal(table):
+def test_graphs_are_symmetric_surveys_with_self_reports_on_the_diagonal(social_table):
     def entries(relation: str, snapshot: str) -> list[tuple]:
         chosen = (pl.col("relation") == relation) & (pl.col("snapshot") == snapshot)
-        return table.associations.filter(chosen).select("u", "v").rows()
+        return social_table.associations.filter(chosen).select("u", "v").rows()
 
     assert entries("CloseFriend", "initial") == [(0, 1), (0, 2), (1, 0), (1, 1), (2, 0)]
     assert entries("CloseFriend", "final") == [(0, 1), (0, 3), (1, 0), (3, 0)]
     assert entries("SocializeTwicePerWeek", "initial") == [(0, 1), (1, 0)]
-    assert table.metadata["relations"][0] == "CloseFriend"
+    assert social_table.metadata["relations"][0] == "CloseFriend"
 
 
-def test_a_tie_that_dissolved_can_form_again(table):
-    formed = table.association_events.filter((pl.col("u") == 0) & (pl.col("v") == 1))
+def test_a_tie_that_dissolved_can_form_again(social_table):
+    formed = social_table.association_events.filter((pl.col("u") == 0) & (pl.col("v") == 1))
     assert formed.rows() == [("CloseFriend", 0, 1, datetime(2009, 4, 17))]
 
 
-def test_other_relations_are_kept_without_being_events(table):
-    assert "PoliticalDiscussant" in set(table.association_events["relation"])
-    assert "PoliticalDiscussant" not in set(table.events["type"])
+def test_other_relations_are_kept_without_being_events(social_table):
+    assert "PoliticalDiscussant" in set(social_table.association_events["relation"])
+    assert "PoliticalDiscussant" not in set(social_table.events["type"])
 
 
 def test_any_relations_can_be_the_associations(tmp_path, lake):
@@ -205,7 +200,7 @@ def underscored(text: str) -> str:
 
 
 @pytest.mark.parametrize("form", ["zip", "nested zip", "bz2", "gz", "subfolders", "other spelling"])
-def test_every_form_of_the_source_gives_the_same_table(form, tmp_path, lake, table):
+def test_every_form_of_the_source_gives_the_same_table(form, tmp_path, lake, social_table):
     source = tmp_path / "again"
     if form == "zip":
         source = zip_of(tmp_path / "a.zip")
@@ -227,9 +222,9 @@ def test_every_form_of_the_source_gives_the_same_table(form, tmp_path, lake, tab
     else:
         folder_of(source, **{name: underscored(text) for name, text in FILES.items()})
     again = table_of(source, Lake(tmp_path / "other"))
-    assert again.events.equals(table.events)
-    assert again.associations.equals(table.associations)
-    assert again.nodes.equals(table.nodes)
+    assert again.events.equals(social_table.events)
+    assert again.associations.equals(social_table.associations)
+    assert again.nodes.equals(social_table.nodes)
 
 
 def folder_without(path: Path, name: str) -> Path:

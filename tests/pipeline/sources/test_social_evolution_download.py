@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.lake import Lake
 from pipeline.sources.download import DownloadSettings
 from pipeline.sources.social_evolution.files import fetch_social_evolution, read_social_evolution
-from tests.pipeline.sources.gharchive.archive_server import PAGE, Archive, serve
+from tests.pipeline.sources.gharchive.archive_server import PAGE, Archive, serving
 from tests.pipeline.sources.test_social_evolution import zip_of
 
 NAME = "SocialEvolution.zip"
@@ -18,17 +17,9 @@ SECRETS = ("someone", "s3cret", "t0ken")
 
 
 @pytest.fixture
-def archive(tmp_path):
-    archive = Archive(files={NAME: zip_of(tmp_path / NAME).read_bytes(), "login": PAGE})
-    server = serve(archive)
-    yield archive
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def lake(tmp_path):
-    return Lake(tmp_path / "home")
+def zip_archive(tmp_path):
+    with serving(Archive(files={NAME: zip_of(tmp_path / NAME).read_bytes(), "login": PAGE})) as archive:
+        yield archive
 
 
 def fetch(url, lake, log=None):
@@ -41,34 +32,34 @@ def fetch(url, lake, log=None):
     [[500, "reset"], ["short", "short range"], ["short", "splice"], ["login", "empty", "cut on the way"]],
     ids=str,
 )
-def test_a_misbehaving_server_gives_the_zip_in_the_end(archive, lake, faults, tags):
-    archive.tags = tags
-    archive.faults[NAME] = list(faults)
-    fetch(f"{archive.url}/{NAME}", lake)
-    assert read_social_evolution(lake).source == f"{archive.url}/{NAME}"
+def test_a_misbehaving_server_gives_the_zip_in_the_end(zip_archive, lake, faults, tags):
+    zip_archive.tags = tags
+    zip_archive.faults[NAME] = list(faults)
+    fetch(f"{zip_archive.url}/{NAME}", lake)
+    assert read_social_evolution(lake).source == f"{zip_archive.url}/{NAME}"
     assert not list(lake.social_evolution_raw.glob(".*"))
 
 
 @pytest.mark.parametrize("fault", ["login", "empty", "page as file", "cut", "huge length", "odd length", 404])
-def test_what_is_not_a_whole_zip_leaves_the_files_fetched_before(archive, lake, fault):
-    fetch(f"{archive.url}/{NAME}", lake)
+def test_what_is_not_a_whole_zip_leaves_the_files_fetched_before(zip_archive, lake, fault):
+    fetch(f"{zip_archive.url}/{NAME}", lake)
     before = {path: path.read_bytes() for path in lake.social_evolution_raw.iterdir()}
-    archive.always["other.zip"] = fault
-    archive.files["other.zip"] = archive.files[NAME]
+    zip_archive.always["other.zip"] = fault
+    zip_archive.files["other.zip"] = zip_archive.files[NAME]
     with pytest.raises(ConnectionError, match=r"could not be downloaded from .*Get it by hand"):
-        fetch(f"{archive.url}/other.zip", lake)
+        fetch(f"{zip_archive.url}/other.zip", lake)
     assert {path: path.read_bytes() for path in lake.social_evolution_raw.iterdir()} == before
 
 
-def test_a_password_and_a_query_are_nowhere_to_be_read(archive, lake, tmp_path):
-    url = archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
+def test_a_password_and_a_query_are_nowhere_to_be_read(zip_archive, lake, tmp_path):
+    url = zip_archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
     lines: list[str] = []
     files = fetch(url, lake, lines.append)
-    assert archive.asked[0][1]["Authorization"].startswith("Basic ")
-    assert files.source == f"{archive.url}/{NAME}"
+    assert zip_archive.asked[0][1]["Authorization"].startswith("Basic ")
+    assert files.source == f"{zip_archive.url}/{NAME}"
     lines.append(repr(files))
     for fault in (500, "login", "reset", "redirects", "slow headers", "huge length"):
-        archive.always[NAME] = fault
+        zip_archive.always[NAME] = fault
         with pytest.raises(ConnectionError) as error:
             fetch(url.replace("t0ken", f"t0ken-{fault}".replace(" ", "-")), lake, lines.append)
         lines += [str(error.value), repr(error.value.__cause__), repr(error.value.__context__)]
@@ -81,29 +72,29 @@ def test_a_password_and_a_query_are_nowhere_to_be_read(archive, lake, tmp_path):
         assert not [content for content in written if word.encode() in content]
 
 
-def test_another_query_is_another_file_and_another_password_is_not(archive, lake):
-    base = f"{archive.url}/{NAME}"
+def test_another_query_is_another_file_and_another_password_is_not(zip_archive, lake):
+    base = f"{zip_archive.url}/{NAME}"
     fetch(f"{base}?file=1", lake)
     fetch(f"{base}?file=1".replace("http://", "http://someone:s3cret@"), lake)
-    assert len(archive.asked) == 1
+    assert len(zip_archive.asked) == 1
     fetch(f"{base}?file=2", lake)
-    assert len(archive.asked) == 2
+    assert len(zip_archive.asked) == 2
 
 
-def test_a_secret_that_was_stored_before_is_cut(archive, lake):
-    url = archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
+def test_a_secret_that_was_stored_before_is_cut(zip_archive, lake):
+    url = zip_archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
     files = fetch(url, lake)
     record = lake.social_evolution_raw / "source.json"
     record.write_text(json.dumps({"source": url, "sha256": files.sha256}))
     assert fetch(url, lake) == files
-    assert len(archive.asked) == 1
+    assert len(zip_archive.asked) == 1
     assert not [word for word in SECRETS if word in record.read_text()]
 
 
-def test_a_zip_of_other_things_is_told_and_not_kept(archive, lake, tmp_path: Path):
+def test_a_zip_of_other_things_is_told_and_not_kept(zip_archive, lake, tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as other:
         other.writestr("readme.txt", "something else")
-    archive.files["other.zip"] = (tmp_path / "other.zip").read_bytes()
+    zip_archive.files["other.zip"] = (tmp_path / "other.zip").read_bytes()
     with pytest.raises(ValueError, match="lacks Calls"):
-        fetch(f"{archive.url}/other.zip", lake)
+        fetch(f"{zip_archive.url}/other.zip", lake)
     assert not list(lake.social_evolution_raw.glob(".*"))

@@ -7,8 +7,11 @@ import struct
 import threading
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from pipeline.sources.gharchive.fetch import FetchSettings
 
 PAGE = b"<html><body>Please log in to continue</body></html>"
 
@@ -191,10 +194,21 @@ class QuietServer(ThreadingHTTPServer):
         pass  # a client that hangs up is what some tests are about
 
 
-def serve(archive):
-    """Start serving on a free local port; returns the server, to be shut down by the caller."""
+@contextmanager
+def serving(archive):
+    """`archive` on a free local port, for as long as the block runs."""
     handler = type("ArchiveHandler", (Handler,), {"archive": archive})
     server = QuietServer(("127.0.0.1", 0), handler)
     archive.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    return server
+    try:
+        yield archive
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def fast(archive, **more):
+    """Settings that fetch from `archive` and lose patience soon."""
+    settings = FetchSettings(base=archive.url, backoff=0.005, read_timeout=2.0, longest_wait=5.0)
+    return replace(settings, **more)

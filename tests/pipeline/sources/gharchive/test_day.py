@@ -29,11 +29,6 @@ def source(tmp_path):
     return folder
 
 
-@pytest.fixture
-def lake(tmp_path):
-    return Lake(tmp_path / "home")
-
-
 def put(source, hour, events, day=DAY, more=b""):
     store(source / file_name(day, hour), lines(events) + more)
 

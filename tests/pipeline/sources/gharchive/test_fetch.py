@@ -1,5 +1,4 @@
 import shutil
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -10,7 +9,7 @@ from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw_folder, raw_path
 from pipeline.sources.gharchive.hours import end_of_hour, file_name
 from pipeline.sources.gharchive.normalize import EventRules
-from tests.pipeline.sources.gharchive.archive_server import Archive, serve
+from tests.pipeline.sources.gharchive.archive_server import Archive, fast, serving
 from tests.pipeline.sources.gharchive.making import lines, modern, store
 
 DAY = date(2020, 5, 5)
@@ -23,28 +22,15 @@ def hour_text(hour, count=30):
 
 
 @pytest.fixture(scope="module")
-def bodies(tmp_path_factory):
+def hour_bodies(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bodies")
     return {name: store(folder / name, hour_text(hour)).read_bytes() for hour, name in enumerate(NAMES)}
 
 
 @pytest.fixture
-def archive(bodies):
-    archive = Archive(files=dict(bodies))
-    server = serve(archive)
-    yield archive
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def lake(tmp_path):
-    return Lake(tmp_path / "home")
-
-
-def fast(archive, **more):
-    settings = FetchSettings(base=archive.url, backoff=0.005, read_timeout=2.0, longest_wait=5.0)
-    return replace(settings, **more)
+def day_archive(hour_bodies):
+    with serving(Archive(files=dict(hour_bodies))) as archive:
+        yield archive
 
 
 def tables(lake):
@@ -56,13 +42,10 @@ def tables(lake):
 
 
 @pytest.fixture(scope="module")
-def healthy_tables(bodies, tmp_path_factory):
+def healthy_tables(hour_bodies, tmp_path_factory):
     healthy = Lake(tmp_path_factory.mktemp("healthy"))
-    archive = Archive(files=dict(bodies))
-    server = serve(archive)
-    fetch_day(DAY, healthy, fast(archive), now=NOW)
-    server.shutdown()
-    server.server_close()
+    with serving(Archive(files=dict(hour_bodies))) as archive:
+        fetch_day(DAY, healthy, fast(archive), now=NOW)
     assert read_day(DAY, healthy, EventRules()).kept == 24 * 30
     return tables(healthy)
 
@@ -84,19 +67,21 @@ def healthy_tables(bodies, tmp_path_factory):
     ],
     ids=str,
 )
-def test_a_misbehaving_server_gives_the_same_tables_as_a_healthy_one(archive, lake, healthy_tables, faults):
+def test_a_misbehaving_server_gives_the_same_tables_as_a_healthy_one(
+    day_archive, lake, healthy_tables, faults
+):
     for name in NAMES[::3]:
-        archive.faults[name] = list(faults)
-    files = fetch_day(DAY, lake, fast(archive), now=NOW)
+        day_archive.faults[name] = list(faults)
+    files = fetch_day(DAY, lake, fast(day_archive), now=NOW)
     assert {file.status for file in files} == {"ok"}
     assert read_day(DAY, lake, EventRules()).complete
     assert tables(lake) == healthy_tables
 
 
 @pytest.mark.parametrize("fault", [500, 403, 429, "reset", "stall", "wrong etag"], ids=str)
-def test_an_hour_that_never_works_is_reported_and_costs_no_other(archive, lake, healthy_tables, fault):
-    archive.always[NAMES[5]] = fault
-    files = fetch_day(DAY, lake, fast(archive, attempts=2), now=NOW)
+def test_an_hour_that_never_works_is_reported_and_costs_no_other(day_archive, lake, healthy_tables, fault):
+    day_archive.always[NAMES[5]] = fault
+    files = fetch_day(DAY, lake, fast(day_archive, attempts=2), now=NOW)
     assert [file.status for file in files] == ["ok"] * 5 + ["failed"] + ["ok"] * 18
     assert files[5].reason
     account = read_day(DAY, lake, EventRules())
@@ -104,128 +89,128 @@ def test_an_hour_that_never_works_is_reported_and_costs_no_other(archive, lake, 
     assert account.hours == {"ok": 23, "missing": 0, "damaged": 0, "failed": 1}
     assert account.kept == 23 * 30
 
-    del archive.always[NAMES[5]]
-    archive.asked.clear()
-    archive.sent_bytes = 0
-    fetch_day(DAY, lake, fast(archive), now=NOW)
-    assert archive.sent_bytes <= len(archive.files[NAMES[5]])
+    del day_archive.always[NAMES[5]]
+    day_archive.asked.clear()
+    day_archive.sent_bytes = 0
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
+    assert day_archive.sent_bytes <= len(day_archive.files[NAMES[5]])
     assert read_day(DAY, lake, EventRules()).complete
     assert tables(lake) == healthy_tables
 
 
-def test_a_partial_file_is_resumed_by_range(archive, lake):
-    archive.faults[NAMES[0]] = ["short"]
-    fetch_day(DAY, lake, fast(archive, connections=1), now=NOW)
-    first, second = archive.requests_for(NAMES[0])
-    half = len(archive.files[NAMES[0]]) // 2
+def test_a_partial_file_is_resumed_by_range(day_archive, lake):
+    day_archive.faults[NAMES[0]] = ["short"]
+    fetch_day(DAY, lake, fast(day_archive, connections=1), now=NOW)
+    first, second = day_archive.requests_for(NAMES[0])
+    half = len(day_archive.files[NAMES[0]]) // 2
     assert (first[1], second[1]) == (200, 206)
     assert second[0]["Range"] == f"bytes={half}-"
     assert second[0]["If-Range"].strip('"')
-    assert raw_path(lake, DAY, 0).read_bytes() == archive.files[NAMES[0]]
+    assert raw_path(lake, DAY, 0).read_bytes() == day_archive.files[NAMES[0]]
 
 
-def test_a_partial_file_of_another_run_is_resumed_unless_it_was_replaced(archive, lake, bodies):
+def test_a_partial_file_of_another_run_is_resumed_unless_it_was_replaced(day_archive, lake, hour_bodies):
     for hour in (0, 1):
-        archive.always[NAMES[hour]] = "reset"
-    assert fetch_day(DAY, lake, fast(archive, attempts=1), now=NOW)[0].status == "failed"
-    archive.always.clear()
-    archive.asked.clear()
-    archive.files[NAMES[1]] = bodies[NAMES[7]]
-    fetch_day(DAY, lake, fast(archive), now=NOW)
-    assert [code for _, code in archive.requests_for(NAMES[0])] == [206]
-    assert [code for _, code in archive.requests_for(NAMES[1])] == [200]
-    assert raw_path(lake, DAY, 0).read_bytes() == bodies[NAMES[0]]
-    assert raw_path(lake, DAY, 1).read_bytes() == bodies[NAMES[7]]
+        day_archive.always[NAMES[hour]] = "reset"
+    assert fetch_day(DAY, lake, fast(day_archive, attempts=1), now=NOW)[0].status == "failed"
+    day_archive.always.clear()
+    day_archive.asked.clear()
+    day_archive.files[NAMES[1]] = hour_bodies[NAMES[7]]
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
+    assert [code for _, code in day_archive.requests_for(NAMES[0])] == [206]
+    assert [code for _, code in day_archive.requests_for(NAMES[1])] == [200]
+    assert raw_path(lake, DAY, 0).read_bytes() == hour_bodies[NAMES[0]]
+    assert raw_path(lake, DAY, 1).read_bytes() == hour_bodies[NAMES[7]]
     assert not list(raw_folder(lake, DAY).glob("*.part*"))
 
 
-def test_an_unchanged_file_is_not_fetched_again_and_a_replaced_one_is(archive, lake, bodies):
-    fetch_day(DAY, lake, fast(archive), now=NOW)
-    archive.asked.clear()
-    archive.sent_bytes = 0
-    archive.files[NAMES[3]] = bodies[NAMES[4]]
+def test_an_unchanged_file_is_not_fetched_again_and_a_replaced_one_is(day_archive, lake, hour_bodies):
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
+    day_archive.asked.clear()
+    day_archive.sent_bytes = 0
+    day_archive.files[NAMES[3]] = hour_bodies[NAMES[4]]
     later = NOW + timedelta(days=1)
-    files = fetch_day(DAY, lake, fast(archive), now=later)
-    assert archive.sent_bytes == len(bodies[NAMES[4]])
-    assert [code for _, _, code in archive.asked].count(304) == 23
+    files = fetch_day(DAY, lake, fast(day_archive), now=later)
+    assert day_archive.sent_bytes == len(hour_bodies[NAMES[4]])
+    assert [code for _, _, code in day_archive.asked].count(304) == 23
     assert [file.fetched_at for file in files].count(later) == 1
     assert files[3].fetched_at == later
     assert read_day(DAY, lake, EventRules()).duplicates == 30
 
 
-def test_a_replaced_file_changes_the_tables(archive, lake, bodies, tmp_path):
-    fetch_day(DAY, lake, fast(archive), now=NOW)
+def test_a_replaced_file_changes_the_tables(day_archive, lake, hour_bodies, tmp_path):
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
     read_day(DAY, lake, EventRules())
-    archive.files[NAMES[3]] = store(tmp_path / "new.gz", hour_text(3, 45)).read_bytes()
-    fetch_day(DAY, lake, fast(archive), now=NOW)
+    day_archive.files[NAMES[3]] = store(tmp_path / "new.gz", hour_text(3, 45)).read_bytes()
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
     assert read_day(DAY, lake, EventRules()).kept == 24 * 30 + 15
 
 
-def test_a_file_that_is_held_survives_a_server_that_fails(archive, lake):
-    fetch_day(DAY, lake, fast(archive), now=NOW)
-    archive.always = dict.fromkeys(NAMES, 500) | {NAMES[0]: 404}
-    files = fetch_day(DAY, lake, fast(archive, attempts=1), now=NOW)
+def test_a_file_that_is_held_survives_a_server_that_fails(day_archive, lake):
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
+    day_archive.always = dict.fromkeys(NAMES, 500) | {NAMES[0]: 404}
+    files = fetch_day(DAY, lake, fast(day_archive, attempts=1), now=NOW)
     assert {file.status for file in files} == {"ok"}
 
 
-def test_an_etag_that_is_not_an_md5_still_tells_changes(archive, lake):
-    archive.always[NAMES[0]] = "opaque etag"
-    assert fetch_day(DAY, lake, fast(archive), now=NOW)[0].etag == '"v1-abc"'
-    archive.asked.clear()
-    fetch_day(DAY, lake, fast(archive), now=NOW)
-    assert [code for _, code in archive.requests_for(NAMES[0])] == [304]
+def test_an_etag_that_is_not_an_md5_still_tells_changes(day_archive, lake):
+    day_archive.always[NAMES[0]] = "opaque etag"
+    assert fetch_day(DAY, lake, fast(day_archive), now=NOW)[0].etag == '"v1-abc"'
+    day_archive.asked.clear()
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
+    assert [code for _, code in day_archive.requests_for(NAMES[0])] == [304]
 
 
-def test_a_404_is_missing_only_when_the_hour_is_old_enough(archive, lake):
-    del archive.files[NAMES[9]]
+def test_a_404_is_missing_only_when_the_hour_is_old_enough(day_archive, lake):
+    del day_archive.files[NAMES[9]]
     young = end_of_hour(DAY, 9) + timedelta(hours=11)
-    assert fetch_day(DAY, lake, fast(archive), now=young)[9].status == "failed"
+    assert fetch_day(DAY, lake, fast(day_archive), now=young)[9].status == "failed"
     assert not read_day(DAY, lake, EventRules()).complete
-    assert fetch_day(DAY, lake, fast(archive), now=young + timedelta(hours=2))[9].status == "missing"
+    assert fetch_day(DAY, lake, fast(day_archive), now=young + timedelta(hours=2))[9].status == "missing"
     account = read_day(DAY, lake, EventRules())
     assert account.complete
     assert account.hours["missing"] == 1
-    assert len(archive.requests_for(NAMES[9])) == 2  # a 404 is not tried again in the same run
+    assert len(day_archive.requests_for(NAMES[9])) == 2  # a 404 is not tried again in the same run
 
 
-def test_an_hour_that_appears_late_is_fetched(archive, lake, bodies):
-    del archive.files[NAMES[9]]
-    assert fetch_day(DAY, lake, fast(archive), now=NOW)[9].status == "missing"
-    archive.files[NAMES[9]] = bodies[NAMES[9]]
-    assert fetch_day(DAY, lake, fast(archive), now=NOW)[9].status == "ok"
+def test_an_hour_that_appears_late_is_fetched(day_archive, lake, hour_bodies):
+    del day_archive.files[NAMES[9]]
+    assert fetch_day(DAY, lake, fast(day_archive), now=NOW)[9].status == "missing"
+    day_archive.files[NAMES[9]] = hour_bodies[NAMES[9]]
+    assert fetch_day(DAY, lake, fast(day_archive), now=NOW)[9].status == "ok"
 
 
-def test_hours_that_never_existed_are_not_asked_for(archive, lake):
-    files = fetch_day(date(2013, 3, 10), lake, fast(archive), now=NOW)
+def test_hours_that_never_existed_are_not_asked_for(day_archive, lake):
+    files = fetch_day(date(2013, 3, 10), lake, fast(day_archive), now=NOW)
     assert [file.hour for file in files] == [0, 1, *range(3, 24)]
-    assert "2013-03-10-2.json.gz" not in {name for name, _, _ in archive.asked}
+    assert "2013-03-10-2.json.gz" not in {name for name, _, _ in day_archive.asked}
 
 
-def test_retry_after_is_honoured(archive, lake):
-    archive.retry_after = "1"
-    archive.faults[NAMES[0]] = [429]
+def test_retry_after_is_honoured(day_archive, lake):
+    day_archive.retry_after = "1"
+    day_archive.faults[NAMES[0]] = [429]
     started = datetime.now(UTC)
-    fetch_day(DAY, lake, fast(archive), now=NOW)
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
     assert datetime.now(UTC) - started >= timedelta(seconds=1)
 
 
-def test_a_retry_after_beyond_patience_ends_the_tries(archive, lake):
-    archive.retry_after = "3600"
-    archive.always[NAMES[0]] = 429
-    assert fetch_day(DAY, lake, fast(archive), now=NOW)[0].status == "failed"
-    assert len(archive.requests_for(NAMES[0])) == 1
+def test_a_retry_after_beyond_patience_ends_the_tries(day_archive, lake):
+    day_archive.retry_after = "3600"
+    day_archive.always[NAMES[0]] = 429
+    assert fetch_day(DAY, lake, fast(day_archive), now=NOW)[0].status == "failed"
+    assert len(day_archive.requests_for(NAMES[0])) == 1
 
 
-def test_a_trickling_download_is_given_up(archive, lake):
-    archive.always[NAMES[0]] = "trickle"
-    files = fetch_day(DAY, lake, fast(archive, attempts=1, attempt_timeout=3.0), now=NOW)
+def test_a_trickling_download_is_given_up(day_archive, lake):
+    day_archive.always[NAMES[0]] = "trickle"
+    files = fetch_day(DAY, lake, fast(day_archive, attempts=1, attempt_timeout=3.0), now=NOW)
     assert files[0].status == "failed"
     assert files[1].status == "ok"
 
 
-def test_requests_say_who_asks(archive, lake):
-    fetch_day(DAY, lake, fast(archive, user_agent="somebody/1.0"), now=NOW)
-    assert {headers["User-Agent"] for _, headers, _ in archive.asked} == {"somebody/1.0"}
+def test_requests_say_who_asks(day_archive, lake):
+    fetch_day(DAY, lake, fast(day_archive, user_agent="somebody/1.0"), now=NOW)
+    assert {headers["User-Agent"] for _, headers, _ in day_archive.asked} == {"somebody/1.0"}
 
 
 def test_a_server_that_is_not_there_fails_every_hour_and_raises_nothing(lake):
@@ -234,23 +219,23 @@ def test_a_server_that_is_not_there_fails_every_hour_and_raises_nothing(lake):
 
 
 @pytest.mark.parametrize("nested", [False, True], ids=["flat", "by day"])
-def test_a_local_folder_works_the_same(archive, lake, bodies, tmp_path, nested, healthy_tables):
+def test_a_local_folder_works_the_same(day_archive, lake, hour_bodies, tmp_path, nested, healthy_tables):
     base = tmp_path / "mirror"
     folder = base / "2020" / "05" / "05" if nested else base
     folder.mkdir(parents=True)
     for name in NAMES[1:]:
-        (folder / name).write_bytes(bodies[name])
+        (folder / name).write_bytes(hour_bodies[name])
     settings = FetchSettings(base=str(base))
     files = fetch_day(DAY, lake, settings, now=NOW)
     assert [file.status for file in files] == ["missing"] + ["ok"] * 23
     before = raw_path(lake, DAY, 1).stat().st_mtime_ns
     shutil.copyfile(folder / NAMES[3], folder / NAMES[2])
-    (folder / NAMES[0]).write_bytes(bodies[NAMES[0]])
+    (folder / NAMES[0]).write_bytes(hour_bodies[NAMES[0]])
     files = fetch_day(DAY, lake, settings, now=NOW)
     assert {file.status for file in files} == {"ok"}
     assert raw_path(lake, DAY, 1).stat().st_mtime_ns == before
-    assert raw_path(lake, DAY, 2).read_bytes() == bodies[NAMES[3]]
-    (folder / NAMES[2]).write_bytes(bodies[NAMES[2]])
+    assert raw_path(lake, DAY, 2).read_bytes() == hour_bodies[NAMES[3]]
+    (folder / NAMES[2]).write_bytes(hour_bodies[NAMES[2]])
     fetch_day(DAY, lake, settings, now=NOW)
     read_day(DAY, lake, EventRules())
     events = {name: body for name, body in tables(lake).items() if name.startswith("events")}
@@ -262,11 +247,11 @@ def test_a_folder_that_is_not_there_is_one_clear_error(lake, tmp_path):
         fetch_day(DAY, lake, FetchSettings(base=str(tmp_path / "nowhere")))
 
 
-def test_what_is_known_of_a_file_is_stored_beside_it(archive, lake):
-    file = fetch_day(DAY, lake, fast(archive), now=NOW)[2]
+def test_what_is_known_of_a_file_is_stored_beside_it(day_archive, lake):
+    file = fetch_day(DAY, lake, fast(day_archive), now=NOW)[2]
     assert knowledge_path(lake, DAY, 2).parent == raw_path(lake, DAY, 2).parent
     assert load_knowledge(lake, DAY, 2) == file
-    assert file.bytes == len(archive.files[NAMES[2]])
+    assert file.bytes == len(day_archive.files[NAMES[2]])
     assert file.fetched_at == NOW
 
 

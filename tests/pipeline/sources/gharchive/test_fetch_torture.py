@@ -21,7 +21,7 @@ from pipeline.lake import Lake
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import load_knowledge, raw_folder, raw_path
 from pipeline.sources.gharchive.hours import file_name
-from tests.pipeline.sources.gharchive.archive_server import Archive, serve
+from tests.pipeline.sources.gharchive.archive_server import Archive, serving
 from tests.pipeline.sources.gharchive.making import lines, modern
 
 DAY = date(2020, 5, 5)
@@ -141,28 +141,26 @@ def test_whatever_servers_do_the_lake_holds_what_they_had_or_says_that_it_does_n
     sequences = [Sequence(hour, random.Random(f"torture {seed} {hour}")) for hour in range(24)]
     archive = Archive(tags=TAGS[seed % len(TAGS)])
     lake = Lake(tmp_path)
-    server = serve(archive)
-    processes = seed % 5 == 0
-    for _ in range(VISITS):
-        archive.tags = rng.choice([archive.tags, archive.tags, rng.choice(TAGS)])
+    with serving(archive):
+        processes = seed % 5 == 0
+        for _ in range(VISITS):
+            archive.tags = rng.choice([archive.tags, archive.tags, rng.choice(TAGS)])
+            for sequence in sequences:
+                sequence.next_visit(archive)
+            fetch_at_once(archive.url, lake.home, processes)
+            statuses = Counter(sequence.check(lake) for sequence in sequences)
+            assert statuses["ok"] > 0
+        archive.faults.clear()
+        fetch_at_once(archive.url, lake.home, processes, patient=True)
         for sequence in sequences:
-            sequence.next_visit(archive)
-        fetch_at_once(archive.url, lake.home, processes)
-        statuses = Counter(sequence.check(lake) for sequence in sequences)
-        assert statuses["ok"] > 0
-    archive.faults.clear()
-    fetch_at_once(archive.url, lake.home, processes, patient=True)
-    for sequence in sequences:
-        published = archive.files.get(file_name(DAY, sequence.hour))
-        held_before = sequence.held_whole
-        status = sequence.check(lake)
-        if published is None:
-            assert status in {"ok", "missing"}
-        elif is_whole(published):
-            assert raw_path(lake, DAY, sequence.hour).read_bytes() == published
-        else:
-            assert status == "ok", "damaged at the source, or a better one that was held"
-            assert sequence.held_whole is held_before
-    assert not list(raw_folder(lake, DAY).glob(".*")), "parts are left over"
-    server.shutdown()
-    server.server_close()
+            published = archive.files.get(file_name(DAY, sequence.hour))
+            held_before = sequence.held_whole
+            status = sequence.check(lake)
+            if published is None:
+                assert status in {"ok", "missing"}
+            elif is_whole(published):
+                assert raw_path(lake, DAY, sequence.hour).read_bytes() == published
+            else:
+                assert status == "ok", "damaged at the source, or a better one that was held"
+                assert sequence.held_whole is held_before
+        assert not list(raw_folder(lake, DAY).glob(".*")), "parts are left over"

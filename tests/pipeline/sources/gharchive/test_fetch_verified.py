@@ -19,7 +19,7 @@ from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.part import part_path
-from tests.pipeline.sources.gharchive.archive_server import DAMAGES, PAGE, Archive, serve
+from tests.pipeline.sources.gharchive.archive_server import DAMAGES, PAGE, Archive, fast, serving
 from tests.pipeline.sources.gharchive.making import lines, modern
 
 DAY = date(2020, 5, 5)
@@ -39,22 +39,9 @@ NEWER = packed(500, first=7)
 
 
 @pytest.fixture
-def archive():
-    archive = Archive(files={NAME: BODY})
-    server = serve(archive)
-    yield archive
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def lake(tmp_path):
-    return Lake(tmp_path / "home")
-
-
-def fast(archive, **more):
-    settings = FetchSettings(base=archive.url, backoff=0.005, read_timeout=2.0, longest_wait=5.0)
-    return replace(settings, **more)
+def hour_archive():
+    with serving(Archive(files={NAME: BODY})) as archive:
+        yield archive
 
 
 def fetch(archive, lake, **more):
@@ -78,42 +65,42 @@ LESS = [*PAGES, "cut", "flip", "empty gzip", "page in gzip"]
 
 @pytest.mark.parametrize("tags", ["md5", "opaque", "none"])
 @pytest.mark.parametrize("fault", PAGES)
-def test_what_is_not_gzip_never_becomes_an_hour(archive, lake, fault, tags):
-    archive.tags = tags
-    archive.files["login"] = PAGE
-    archive.always[NAME] = fault
-    file = fetch(archive, lake, attempts=2)
+def test_what_is_not_gzip_never_becomes_an_hour(hour_archive, lake, fault, tags):
+    hour_archive.tags = tags
+    hour_archive.files["login"] = PAGE
+    hour_archive.always[NAME] = fault
+    file = fetch(hour_archive, lake, attempts=2)
     assert file.status == "failed"
     assert any(word in file.reason for word in ("web page", "not gzip", "empty"))
     assert not raw_path(lake, DAY, 0).exists()
     assert not read_day(DAY, lake, EventRules()).complete
-    archive.always.clear()
-    assert fetch(archive, lake).status == "ok"
+    hour_archive.always.clear()
+    assert fetch(hour_archive, lake).status == "ok"
     assert raw(lake) == BODY
 
 
 @pytest.mark.parametrize(("tags", "keep_raw"), [("md5", False), ("opaque", True), ("none", False)])
 @pytest.mark.parametrize("fault", LESS)
-def test_a_held_hour_is_replaced_by_nothing_less(archive, lake, fault, tags, keep_raw):
-    archive.tags = tags
-    archive.files["login"] = PAGE
-    fetch(archive, lake)
+def test_a_held_hour_is_replaced_by_nothing_less(hour_archive, lake, fault, tags, keep_raw):
+    hour_archive.tags = tags
+    hour_archive.files["login"] = PAGE
+    fetch(hour_archive, lake)
     assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 400
-    archive.always[NAME] = fault
+    hour_archive.always[NAME] = fault
     lines = []
-    file = fetch_day(DAY, lake, fast(archive, attempts=3), now=NOW, log=lines.append)[0]
+    file = fetch_day(DAY, lake, fast(hour_archive, attempts=3), now=NOW, log=lines.append)[0]
     assert file.status == "ok"
     assert any(text.startswith(f"{NAME}: kept as it was: ") for text in lines)
     assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 400
     assert raw_path(lake, DAY, 0).exists() is keep_raw
-    archive.always.clear()
-    archive.files[NAME] = NEWER
-    assert fetch(archive, lake).status == "ok"
+    hour_archive.always.clear()
+    hour_archive.files[NAME] = NEWER
+    assert fetch(hour_archive, lake).status == "ok"
     assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 500
 
 
 @pytest.mark.parametrize("fault", LESS)
-def test_a_folder_replaces_a_held_hour_by_nothing_less(lake, tmp_path, fault, archive):
+def test_a_folder_replaces_a_held_hour_by_nothing_less(lake, tmp_path, fault, hour_archive):
     (source := tmp_path / "source").mkdir()
     (source / NAME).write_bytes(BODY)
     settings = FetchSettings(base=str(source))
@@ -133,142 +120,139 @@ def test_a_folder_without_anything_held_gives_only_gzip(lake, tmp_path):
 
 
 @pytest.mark.parametrize("tags", ["md5", "opaque", "none"])
-def test_an_hour_that_is_damaged_at_the_source_is_taken_until_a_whole_one_comes(archive, lake, tags):
-    archive.tags = tags
-    archive.files[NAME] = BODY[: len(BODY) // 2]
-    assert fetch(archive, lake).status == "ok"
+def test_an_hour_that_is_damaged_at_the_source_is_taken_until_a_whole_one_comes(hour_archive, lake, tags):
+    hour_archive.tags = tags
+    hour_archive.files[NAME] = BODY[: len(BODY) // 2]
+    assert fetch(hour_archive, lake).status == "ok"
     assert read_day(DAY, lake, EventRules()).hours["damaged"] == 1
-    archive.files[NAME] = BODY
-    fetch(archive, lake)
+    hour_archive.files[NAME] = BODY
+    fetch(hour_archive, lake)
     assert raw(lake) == BODY
     assert read_day(DAY, lake, EventRules()).hours["damaged"] == 0
 
 
-def test_an_hour_damaged_on_the_way_is_asked_for_again(archive, lake):
-    archive.tags = "opaque"
-    archive.faults[NAME] = ["cut", "flip", "no length cut"]
-    assert fetch(archive, lake).status == "ok"
+def test_an_hour_damaged_on_the_way_is_asked_for_again(hour_archive, lake):
+    hour_archive.tags = "opaque"
+    hour_archive.faults[NAME] = ["cut", "flip", "no length cut"]
+    assert fetch(hour_archive, lake).status == "ok"
     assert raw(lake) == BODY
 
 
 @pytest.mark.parametrize("form", ["Content-MD5", "x-goog-hash"])
-def test_every_md5_a_server_gives_is_compared(archive, lake, form):
-    archive.tags = "none"
+def test_every_md5_a_server_gives_is_compared(hour_archive, lake, form):
+    hour_archive.tags = "none"
     wrong = base64.b64encode(hashlib.md5(b"other").digest()).decode()
     right = base64.b64encode(hashlib.md5(BODY).digest()).decode()
     values = {"Content-MD5": "{}", "x-goog-hash": "crc32c=AAAAAA==, md5={}"}
-    archive.more_headers = {form: values[form].format(wrong)}
-    assert "is not what its headers say" in fetch(archive, lake, attempts=2).reason
-    archive.more_headers = {form: values[form].format(right)}
-    assert fetch(archive, lake).status == "ok"
+    hour_archive.more_headers = {form: values[form].format(wrong)}
+    assert "is not what its headers say" in fetch(hour_archive, lake, attempts=2).reason
+    hour_archive.more_headers = {form: values[form].format(right)}
+    assert fetch(hour_archive, lake).status == "ok"
 
 
-def test_an_hour_of_several_members_is_whole(archive, lake):
-    archive.tags = "none"
-    archive.files[NAME] = BODY + NEWER + b"\0" * 512
-    assert fetch(archive, lake, attempts=1).status == "ok"
+def test_an_hour_of_several_members_is_whole(hour_archive, lake):
+    hour_archive.tags = "none"
+    hour_archive.files[NAME] = BODY + NEWER + b"\0" * 512
+    assert fetch(hour_archive, lake, attempts=1).status == "ok"
 
 
-def test_a_part_shorter_than_its_own_total_is_gone_on_with(archive, lake):
-    archive.tags = "opaque"
-    archive.faults[NAME] = ["short", "short range", "short range"]
-    assert fetch(archive, lake).status == "ok"
-    assert [code for _, code in archive.requests_for(NAME)] == [200, 206, 206, 206]
+def test_a_part_shorter_than_its_own_total_is_gone_on_with(hour_archive, lake):
+    hour_archive.tags = "opaque"
+    hour_archive.faults[NAME] = ["short", "short range", "short range"]
+    assert fetch(hour_archive, lake).status == "ok"
+    assert [code for _, code in hour_archive.requests_for(NAME)] == [200, 206, 206, 206]
     assert raw(lake) == BODY
-    archive.faults[NAME] = ["short", "short range"]
-    archive.files[NAME] = NEWER
-    fetch(archive, lake, attempts=2)
+    hour_archive.faults[NAME] = ["short", "short range"]
+    hour_archive.files[NAME] = NEWER
+    fetch(hour_archive, lake, attempts=2)
     assert raw(lake) == BODY
 
 
 @pytest.mark.parametrize("tags", ["md5", "opaque"])
-def test_the_rest_of_another_file_is_not_joined_on(archive, lake, tags):
-    archive.tags = tags
-    archive.faults[NAME] = ["short"]
-    assert fetch(archive, lake, attempts=1).status == "failed"
-    archive.files[NAME] = NEWER
-    archive.faults[NAME] = ["splice"]
-    assert fetch(archive, lake).status == "ok"
+def test_the_rest_of_another_file_is_not_joined_on(hour_archive, lake, tags):
+    hour_archive.tags = tags
+    hour_archive.faults[NAME] = ["short"]
+    assert fetch(hour_archive, lake, attempts=1).status == "failed"
+    hour_archive.files[NAME] = NEWER
+    hour_archive.faults[NAME] = ["splice"]
+    assert fetch(hour_archive, lake).status == "ok"
     assert raw(lake) == NEWER
-    assert "If-Range" in archive.requests_for(NAME)[1][0]
+    assert "If-Range" in hour_archive.requests_for(NAME)[1][0]
 
 
-def test_a_total_that_changed_ends_the_resuming(archive, lake):
-    archive.faults[NAME] = ["short", "wrong total"]
-    assert fetch(archive, lake).status == "ok"
-    assert [code for _, code in archive.requests_for(NAME)] == [200, 206, 200]
+def test_a_total_that_changed_ends_the_resuming(hour_archive, lake):
+    hour_archive.faults[NAME] = ["short", "wrong total"]
+    assert fetch(hour_archive, lake).status == "ok"
+    assert [code for _, code in hour_archive.requests_for(NAME)] == [200, 206, 200]
 
 
-def test_a_part_from_another_address_is_not_resumed(archive, lake):
-    archive.faults[NAME] = ["short"]
-    fetch(archive, lake, attempts=1)
-    mirror = Archive(files={NAME: BODY})
-    server = serve(mirror)
-    assert fetch(mirror, lake).status == "ok"
+def test_a_part_from_another_address_is_not_resumed(hour_archive, lake):
+    hour_archive.faults[NAME] = ["short"]
+    fetch(hour_archive, lake, attempts=1)
+    with serving(Archive(files={NAME: BODY})) as mirror:
+        assert fetch(mirror, lake).status == "ok"
     assert "Range" not in mirror.requests_for(NAME)[0][0]
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.mark.parametrize(
     "note", [b"", b"{}", b"[1]", b'{"etag": 1}', b'{"address": [], "etag": "x", "total": "y"}']
 )
-def test_a_part_whose_note_is_damaged_is_begun_anew(archive, lake, note):
-    archive.faults[NAME] = ["short"]
-    fetch(archive, lake, attempts=1)
+def test_a_part_whose_note_is_damaged_is_begun_anew(hour_archive, lake, note):
+    hour_archive.faults[NAME] = ["short"]
+    fetch(hour_archive, lake, attempts=1)
     part = part_path(raw_path(lake, DAY, 0))
     part.with_name(f"{part.name}.json").write_bytes(note)
-    assert fetch(archive, lake).status == "ok"
+    assert fetch(hour_archive, lake).status == "ok"
     assert raw(lake) == BODY
     assert not list(raw_folder(lake, DAY).glob(".*"))
 
 
-def test_a_part_left_behind_is_removed_when_the_hour_is_held(archive, lake):
-    fetch(archive, lake)
+def test_a_part_left_behind_is_removed_when_the_hour_is_held(hour_archive, lake):
+    fetch(hour_archive, lake)
     part_path(raw_path(lake, DAY, 0)).write_bytes(b"left by a process that was killed")
-    fetch(archive, lake)
+    fetch(hour_archive, lake)
     assert not list(raw_folder(lake, DAY).glob(".*"))
 
 
 @pytest.mark.parametrize("fault", ["huge length", "odd length", "negative length"])
-def test_an_absurd_length_is_refused(archive, lake, fault):
-    archive.always[NAME] = fault
-    file = fetch(archive, lake, attempts=2)
+def test_an_absurd_length_is_refused(hour_archive, lake, fault):
+    hour_archive.always[NAME] = fault
+    file = fetch(hour_archive, lake, attempts=2)
     assert file.status == "failed"
     assert "refused" in file.reason or "not a number of bytes" in file.reason
 
 
-def test_a_file_beyond_the_bound_is_refused_by_its_length(archive, lake):
-    file = fetch(archive, lake, largest=len(BODY) - 1)
-    assert (file.status, len(archive.requests_for(NAME))) == ("failed", 1)
+def test_a_file_beyond_the_bound_is_refused_by_its_length(hour_archive, lake):
+    file = fetch(hour_archive, lake, largest=len(BODY) - 1)
+    assert (file.status, len(hour_archive.requests_for(NAME))) == ("failed", 1)
     assert f"at most {len(BODY) - 1:,}" in file.reason
-    assert fetch(archive, lake, largest=len(BODY)).status == "ok"
+    assert fetch(hour_archive, lake, largest=len(BODY)).status == "ok"
 
 
-def test_a_body_without_end_is_cut_off_at_the_bound(archive, lake):
-    archive.always[NAME] = "endless"
-    file = fetch(archive, lake, attempts=1, largest=3_000_000)
+def test_a_body_without_end_is_cut_off_at_the_bound(hour_archive, lake):
+    hour_archive.always[NAME] = "endless"
+    file = fetch(hour_archive, lake, attempts=1, largest=3_000_000)
     assert "more than the 3,000,000 bytes" in file.reason
     assert not list(raw_folder(lake, DAY).glob(".*"))
 
 
 @pytest.mark.parametrize("fault", ["slow headers", "slow chunks", "trickle"])
-def test_the_deadline_of_a_try_covers_headers_and_body(archive, lake, fault):
-    archive.always[NAME] = fault
-    file = fetch(archive, lake, attempts=1, attempt_timeout=0.6)
+def test_the_deadline_of_a_try_covers_headers_and_body(hour_archive, lake, fault):
+    hour_archive.always[NAME] = fault
+    file = fetch(hour_archive, lake, attempts=1, attempt_timeout=0.6)
     assert file.reason == "TimeoutError: not done within 0.6 s"
 
 
-def test_redirects_without_end_are_given_up(archive, lake):
-    archive.always[NAME] = "redirects"
-    assert "more than 5 redirects" in fetch(archive, lake, attempts=1).reason
-    assert len(archive.requests_for(NAME)) == 6
+def test_redirects_without_end_are_given_up(hour_archive, lake):
+    hour_archive.always[NAME] = "redirects"
+    assert "more than 5 redirects" in fetch(hour_archive, lake, attempts=1).reason
+    assert len(hour_archive.requests_for(NAME)) == 6
 
 
-def test_a_redirect_to_the_file_is_followed(archive, lake):
-    archive.always[NAME] = "redirected login"
-    archive.files["login"] = BODY
-    assert fetch(archive, lake).status == "ok"
+def test_a_redirect_to_the_file_is_followed(hour_archive, lake):
+    hour_archive.always[NAME] = "redirected login"
+    hour_archive.files["login"] = BODY
+    assert fetch(hour_archive, lake).status == "ok"
 
 
 NOTES = {
@@ -284,26 +268,26 @@ NOTES = {
 
 
 @pytest.mark.parametrize("form", NOTES)
-def test_a_note_that_cannot_be_read_is_as_absent(archive, lake, form):
-    file = fetch(archive, lake)
+def test_a_note_that_cannot_be_read_is_as_absent(hour_archive, lake, form):
+    file = fetch(hour_archive, lake)
     path = knowledge_path(lake, DAY, 0)
     path.write_bytes(NOTES[form](json.loads(path.read_text())))
     assert note(lake).etag is None
     assert read_day(DAY, lake, EventRules()).kept == 400
-    assert replace(fetch(archive, lake), fetched_at=None) == replace(file, fetched_at=None)
+    assert replace(fetch(hour_archive, lake), fetched_at=None) == replace(file, fetched_at=None)
     assert note(lake).etag == file.etag
 
 
-def test_a_file_in_the_lake_that_is_not_gzip_is_fetched_again(archive, lake):
-    fetch(archive, lake)
+def test_a_file_in_the_lake_that_is_not_gzip_is_fetched_again(hour_archive, lake):
+    fetch(hour_archive, lake)
     raw_path(lake, DAY, 0).write_bytes(PAGE)
     assert not read_day(DAY, lake, EventRules()).complete
-    fetch(archive, lake)
+    fetch(hour_archive, lake)
     assert raw(lake) == BODY
 
 
-def test_a_fetch_killed_before_its_note_leaves_no_wrong_md5(archive, lake):
-    fetch(archive, lake)
+def test_a_fetch_killed_before_its_note_leaves_no_wrong_md5(hour_archive, lake):
+    fetch(hour_archive, lake)
     other = bytearray(BODY)
     other[4:8] = b"mtim"  # the same length, as gzip whole
     raw_path(lake, DAY, 0).write_bytes(bytes(other))
@@ -321,12 +305,12 @@ def fetch_again_and_again(base, home, times):
 
 
 @pytest.mark.parametrize("two", ["threads", "processes"])
-def test_two_fetchers_of_an_hour_wait_for_each_other_and_ask_once(archive, lake, two):
-    archive.always[NAME] = "short"
-    fetch(archive, lake, attempts=1)
-    archive.always.clear()
-    archive.asked.clear()
-    arguments = (archive.url, lake.home, 5)
+def test_two_fetchers_of_an_hour_wait_for_each_other_and_ask_once(hour_archive, lake, two):
+    hour_archive.always[NAME] = "short"
+    fetch(hour_archive, lake, attempts=1)
+    hour_archive.always.clear()
+    hour_archive.asked.clear()
+    arguments = (hour_archive.url, lake.home, 5)
     if two == "threads":
         workers = [threading.Thread(target=fetch_again_and_again, args=arguments) for _ in range(2)]
     else:
@@ -336,7 +320,7 @@ def test_two_fetchers_of_an_hour_wait_for_each_other_and_ask_once(archive, lake,
         worker.start()
     for worker in workers:
         worker.join(60)
-    codes = [code for _, code in archive.requests_for(NAME)]
+    codes = [code for _, code in hour_archive.requests_for(NAME)]
     assert sorted(codes) == [206, *[304] * 9]
     assert raw(lake) == BODY
     assert not list(raw_folder(lake, DAY).glob(".*"))
@@ -350,8 +334,8 @@ def test_an_archive_that_cannot_be_reached_is_told_at_once(lake):
     assert "\n" not in str(error.value)
 
 
-def test_days_that_are_held_need_no_archive(archive, lake):
-    fetch(archive, lake)
+def test_days_that_are_held_need_no_archive(hour_archive, lake):
+    fetch(hour_archive, lake)
     lines = []
     settings = FetchSettings(base="http://127.0.0.1:9")
     ((day, files),) = fetch_days([DAY], lake, settings, log=lines.append, now=NOW)
@@ -361,19 +345,19 @@ def test_days_that_are_held_need_no_archive(archive, lake):
         list(fetch_days([DAY, date(2020, 5, 6)], lake, settings, now=NOW))
 
 
-def test_an_archive_that_answers_anything_is_there(archive):
-    archive.always[""] = 503
-    probe(fast(archive))
-    assert len(archive.asked) == 1
+def test_an_archive_that_answers_anything_is_there(hour_archive):
+    hour_archive.always[""] = 503
+    probe(fast(hour_archive))
+    assert len(hour_archive.asked) == 1
 
 
-def test_a_password_in_the_address_is_nowhere_to_be_read(archive, lake, tmp_path):
-    secret = archive.url.replace("http://", "http://someone:s3cret@") + "?token=t0ken"
+def test_a_password_in_the_address_is_nowhere_to_be_read(hour_archive, lake, tmp_path):
+    secret = hour_archive.url.replace("http://", "http://someone:s3cret@") + "?token=t0ken"
     lines = []
     for fault in (None, 500, "login", "reset", "stall", "redirects", "huge length", "slow headers"):
-        archive.always = dict.fromkeys([file_name(DAY, hour) for hour in range(24)], fault)
+        hour_archive.always = dict.fromkeys([file_name(DAY, hour) for hour in range(24)], fault)
         settings = fast(
-            archive, base=secret, attempts=1, read_timeout=0.3, attempt_timeout=0.5, connections=8
+            hour_archive, base=secret, attempts=1, read_timeout=0.3, attempt_timeout=0.5, connections=8
         )
         files = fetch_day(DAY, Lake(lake.home / str(fault)), settings, now=NOW, log=lines.append)
         lines += [file.reason for file in files]
@@ -385,7 +369,7 @@ def test_a_password_in_the_address_is_nowhere_to_be_read(archive, lake, tmp_path
     for word in ("someone", "s3cret", "t0ken"):
         assert not [text for text in lines if word in text]
         assert not [content for content in written if word.encode() in content]
-    assert archive.requests_for(f"{NAME}?token=t0ken")[0][0]["Authorization"].startswith("Basic ")
+    assert hour_archive.requests_for(f"{NAME}?token=t0ken")[0][0]["Authorization"].startswith("Basic ")
 
 
 @pytest.mark.parametrize("base", ["http://user:s3/cret@host/x", "http://:s3cret@", "ftp://me:s3cret@host"])

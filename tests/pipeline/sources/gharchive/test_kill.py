@@ -14,7 +14,7 @@ from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
-from tests.pipeline.sources.gharchive.archive_server import Archive, serve
+from tests.pipeline.sources.gharchive.archive_server import Archive, serving
 from tests.pipeline.sources.gharchive.making import lines, modern, store
 
 DAY = date(2020, 5, 5)
@@ -56,30 +56,28 @@ def test_fifty_kills_at_random_moments_leave_tables_that_one_run_completes(tmp_p
         events = [modern(hour * 200 + n, actor=f"a{n}") for n in range(220)]  # hours overlap: duplicates
         path = store(tmp_path / "source" / file_name(DAY, hour), lines(events) + b'{"id":"cut')
         archive.files[path.name] = path.read_bytes()
-    server = serve(archive)
-    bring_in(archive.url, tmp_path / "undisturbed")
-    undisturbed = tables(tmp_path / "undisturbed")
-    most = count_files(tmp_path / "undisturbed")
+    with serving(archive):
+        bring_in(archive.url, tmp_path / "undisturbed")
+        undisturbed = tables(tmp_path / "undisturbed")
+        most = count_files(tmp_path / "undisturbed")
 
-    home = tmp_path / "home"
-    processes = multiprocessing.get_context("forkserver")  # imports once, so that the work starts at once
-    processes.set_forkserver_preload([__name__, "pipeline.sources.gharchive.day"])
-    for kill in range(KILLS):
-        if kill % 2:
-            shutil.rmtree(home, ignore_errors=True)
-        process = processes.Process(target=work_until_killed, args=(archive.url, home))
-        process.start()
-        # Moments are told by what is there, not by a clock, so that they are as many on any machine.
-        enough = rng.randrange(most)
-        while count_files(home) < enough:
-            assert process.is_alive()
-            process.join(0.001)
-        process.kill()
-        process.join()
-        if kill % 5 == 4:
-            bring_in(archive.url, home)
-            assert tables(home) == undisturbed, f"after kill {kill}"
-    server.shutdown()
-    server.server_close()
+        home = tmp_path / "home"
+        processes = multiprocessing.get_context("forkserver")  # imports once, so that the work starts at once
+        processes.set_forkserver_preload([__name__, "pipeline.sources.gharchive.day"])
+        for kill in range(KILLS):
+            if kill % 2:
+                shutil.rmtree(home, ignore_errors=True)
+            process = processes.Process(target=work_until_killed, args=(archive.url, home))
+            process.start()
+            # Moments are told by what is there, not by a clock, so that they are as many on any machine.
+            enough = rng.randrange(most)
+            while count_files(home) < enough:
+                assert process.is_alive()
+                process.join(0.001)
+            process.kill()
+            process.join()
+            if kill % 5 == 4:
+                bring_in(archive.url, home)
+                assert tables(home) == undisturbed, f"after kill {kill}"
     left = [path for path in home.rglob(".*") if path.is_file()]
     assert left == []

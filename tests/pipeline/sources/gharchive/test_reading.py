@@ -26,7 +26,7 @@ FILE = HourFile(DAY, HOUR, "ok", bytes=1, md5="whatever")
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
+def hour_lake(tmp_path: Path) -> Lake:
     lake = Lake(tmp_path)
     path = raw_path(lake, DAY, HOUR)
     path.parent.mkdir(parents=True)
@@ -39,24 +39,24 @@ def made(lake: Lake) -> Reading:
 
 
 @pytest.mark.slow
-def test_runs_that_make_the_same_reading_at_once_all_have_it(lake):
+def test_runs_that_make_the_same_reading_at_once_all_have_it(hour_lake):
     with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        readings = list(pool.map(made, [lake] * 12))
+        readings = list(pool.map(made, [hour_lake] * 12))
     assert {reading.counts.kept for reading in readings} == {50}
-    assert readings[0] == load_reading(lake, FILE, EventRules())
-    assert list(readings_folder(lake, DAY).iterdir()) == [readings[0].folder]
+    assert readings[0] == load_reading(hour_lake, FILE, EventRules())
+    assert list(readings_folder(hour_lake, DAY).iterdir()) == [readings[0].folder]
 
 
-def test_a_broken_reading_is_replaced_and_one_under_other_rules_removed(lake):
-    first = made(lake)
+def test_a_broken_reading_is_replaced_and_one_under_other_rules_removed(hour_lake):
+    first = made(hour_lake)
     whole = first.events.read_bytes()
     first.events.write_bytes(whole[:-1])
-    assert load_reading(lake, FILE, EventRules()) is None
-    assert made(lake).events.read_bytes() == whole
+    assert load_reading(hour_lake, FILE, EventRules()) is None
+    assert made(hour_lake).events.read_bytes() == whole
     other = make_reading(
-        lake, FILE, EventRules(associations=frozenset({"WatchEvent"}), communications=frozenset())
+        hour_lake, FILE, EventRules(associations=frozenset({"WatchEvent"}), communications=frozenset())
     )
-    assert list(readings_folder(lake, DAY).iterdir()) == [other.folder]
+    assert list(readings_folder(hour_lake, DAY).iterdir()) == [other.folder]
 
 
 @pytest.mark.parametrize(
@@ -73,33 +73,33 @@ def test_a_broken_reading_is_replaced_and_one_under_other_rules_removed(lake):
         b'{"counts": [], "damage": 1}',
     ],
 )
-def test_a_note_that_says_nothing_of_a_reading_is_as_none(lake, note):
-    first = made(lake)
+def test_a_note_that_says_nothing_of_a_reading_is_as_none(hour_lake, note):
+    first = made(hour_lake)
     whole = (first.folder / "reading.json").read_bytes()
     (first.folder / "reading.json").write_bytes(note)
-    assert load_reading(lake, FILE, EventRules()) is None
-    assert not has_reading(lake, FILE)
-    assert (made(lake).folder / "reading.json").read_bytes() == whole
+    assert load_reading(hour_lake, FILE, EventRules()) is None
+    assert not has_reading(hour_lake, FILE)
+    assert (made(hour_lake).folder / "reading.json").read_bytes() == whole
 
 
 @pytest.mark.parametrize("key", ["signature", "checksums", "counts", "damage", "damaged"])
 @pytest.mark.parametrize("value", [None, 5, "odd", {}, ["odd"], {"odd": 1}])
-def test_a_note_with_an_odd_or_missing_value_is_as_none_or_as_it_was(lake, key, value):
-    first = made(lake)
+def test_a_note_with_an_odd_or_missing_value_is_as_none_or_as_it_was(hour_lake, key, value):
+    first = made(hour_lake)
     path = first.folder / "reading.json"
     note = json.loads(path.read_text())
     for odd in (note | {key: value}, {name: note[name] for name in note if name != key}):
         path.write_text(json.dumps(odd))
-        reading = load_reading(lake, FILE, EventRules())
-        has_reading(lake, FILE)
+        reading = load_reading(hour_lake, FILE, EventRules())
+        has_reading(hour_lake, FILE)
         assert reading is None or reading.counts == first.counts
 
 
-def test_a_table_of_the_same_size_with_other_bytes_is_no_part_of_a_reading(lake):
-    first = made(lake)
+def test_a_table_of_the_same_size_with_other_bytes_is_no_part_of_a_reading(hour_lake):
+    first = made(hour_lake)
     for table in first.tables:
         whole = bytearray(table.read_bytes())
         whole[len(whole) // 2] ^= 1
         table.write_bytes(whole)
-        assert load_reading(lake, FILE, EventRules()) is None
-        assert made(lake) == first
+        assert load_reading(hour_lake, FILE, EventRules()) is None
+        assert made(hour_lake) == first

@@ -76,7 +76,7 @@ SPLIT = Split(datetime(2013, 9, 1), "America/Toronto")
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def planted_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Several hundred days in which who qualifies is known."""
     world = Archive()
     # Qualify: just at the thresholds, over them, and with the login's case changing on the way.
@@ -119,8 +119,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return world.write(tmp_path_factory.mktemp("archive"))
 
 
-def test_a_generated_archive_gives_exactly_the_planted_network(archive):
-    network = find_subnetwork(archive, RULE)
+def test_a_generated_archive_gives_exactly_the_planted_network(planted_days):
+    network = find_subnetwork(planted_days, RULE)
     assert network.accounts.rows() == [
         ("At", 20, 3, 1, 1),
         ("over", 61, 9, 61, 6),
@@ -128,8 +128,8 @@ def test_a_generated_archive_gives_exactly_the_planted_network(archive):
     ]
 
 
-def test_every_account_seen_is_a_member_or_removed_by_one_rule(archive):
-    network = find_subnetwork(archive, RULE)
+def test_every_account_seen_is_a_member_or_removed_by_one_rule(planted_days):
+    network = find_subnetwork(planted_days, RULE)
     assert network.removed == {
         "bot": 1,
         "fewer than 20 communications": 5 + len(OUTSIDERS),
@@ -139,8 +139,8 @@ def test_every_account_seen_is_a_member_or_removed_by_one_rule(archive):
     assert (network.days, network.missing_days) == (DAYS, 0)
 
 
-def test_the_table_holds_what_members_do_among_themselves(archive):
-    table = subnetwork_table(archive, find_subnetwork(archive, RULE), SPLIT)
+def test_the_table_holds_what_members_do_among_themselves(planted_days):
+    table = subnetwork_table(planted_days, find_subnetwork(planted_days, RULE), SPLIT)
     assert table.nodes["name"].to_list() == ["At", "over", "reNamed"]
     assert table.events.group_by("u", "v", "type").len().sort("u", "v", "type").rows() == [
         (0, 1, "FollowEvent", 1),
@@ -157,8 +157,8 @@ def test_the_table_holds_what_members_do_among_themselves(archive):
     assert table.metadata["dropped"] == {"archived more than once": 1, "self-interaction": 4}
 
 
-def test_follows_before_the_window_are_the_initial_graph_and_those_within_it_the_final_one(archive):
-    table = subnetwork_table(archive, find_subnetwork(archive, RULE), SPLIT)
+def test_follows_before_the_window_are_the_initial_graph_and_those_within_it_the_final_one(planted_days):
+    table = subnetwork_table(planted_days, find_subnetwork(planted_days, RULE), SPLIT)
     assert table.associations.rows() == [
         ("Follow", "final", 0, 1),
         ("Follow", "final", 1, 0),
@@ -170,10 +170,10 @@ def test_follows_before_the_window_are_the_initial_graph_and_those_within_it_the
     assert table.metadata["relations"] == ["Follow"]
 
 
-def test_the_table_is_the_same_whatever_the_number_of_threads(archive):
-    subnetwork = find_subnetwork(archive, RULE, threads=1)
-    one = subnetwork_table(archive, subnetwork, SPLIT, threads=1)
-    two = subnetwork_table(archive, find_subnetwork(archive, RULE, threads=2), SPLIT, threads=2)
+def test_the_table_is_the_same_whatever_the_number_of_threads(planted_days):
+    subnetwork = find_subnetwork(planted_days, RULE, threads=1)
+    one = subnetwork_table(planted_days, subnetwork, SPLIT, threads=1)
+    two = subnetwork_table(planted_days, find_subnetwork(planted_days, RULE, threads=2), SPLIT, threads=2)
     assert one.events.equals(two.events)
     assert one.associations.equals(two.associations)
 
@@ -222,17 +222,17 @@ def test_equals_leave_in_reverse_order_of_login():
     assert densest(pairs, {"a", "b", "c"}, 2) == {"a", "b"}
 
 
-def test_without_thresholds_everyone_who_acts_is_a_member(archive):
+def test_without_thresholds_everyone_who_acts_is_a_member(planted_days):
     everyone = find_subnetwork(
-        archive, replace(RULE, min_communications=0, min_associations=0, bot_patterns=())
+        planted_days, replace(RULE, min_communications=0, min_associations=0, bot_patterns=())
     )
     assert everyone.accounts.height == everyone.seen == 10 + len(OUTSIDERS)
     assert everyone.accounts["login"].is_unique().all()
 
 
-def test_any_window_of_file_days_can_be_taken(archive):
+def test_any_window_of_file_days_can_be_taken(planted_days):
     early = replace(RULE, start=START - timedelta(days=30), end=START + timedelta(days=DAYS - 1))
-    assert "early" in find_subnetwork(archive, early).accounts["login"].to_list()
+    assert "early" in find_subnetwork(planted_days, early).accounts["login"].to_list()
 
 
 def test_several_association_types_become_several_relations(tmp_path):
@@ -267,22 +267,22 @@ def test_the_bot_patterns_are_documented_as_they_are():
     assert tuple(listed.splitlines()) == BOT_PATTERNS
 
 
-def test_without_bot_patterns_nobody_is_a_bot(archive):
-    network = find_subnetwork(archive, replace(RULE, bot_patterns=()))
+def test_without_bot_patterns_nobody_is_a_bot(planted_days):
+    network = find_subnetwork(planted_days, replace(RULE, bot_patterns=()))
     assert network.removed["bot"] == 0
     assert "Tireless-Bot" in network.accounts["login"].to_list()
 
 
-def test_a_subnetwork_is_read_back_as_written(archive, tmp_path):
-    network = find_subnetwork(archive, RULE)
+def test_a_subnetwork_is_read_back_as_written(planted_days, tmp_path):
+    network = find_subnetwork(planted_days, RULE)
     write_subnetwork(network, tmp_path)
     read = read_subnetwork(tmp_path)
     assert read.accounts.equals(network.accounts)
     assert (read.rule, read.removed, read.seen) == (network.rule, network.removed, network.seen)
 
 
-def test_a_half_replaced_subnetwork_is_refused(archive, tmp_path):
-    network = find_subnetwork(archive, RULE)
+def test_a_half_replaced_subnetwork_is_refused(planted_days, tmp_path):
+    network = find_subnetwork(planted_days, RULE)
     write_subnetwork(network, tmp_path)
     network.accounts.head(1).write_parquet(tmp_path / "accounts.parquet")
     with pytest.raises(ValueError, match="build github/subnetwork again"):
@@ -294,10 +294,10 @@ def test_an_empty_window_says_what_to_build(tmp_path):
         find_subnetwork(tmp_path, RULE)
 
 
-def test_a_network_of_nobody_says_what_to_lower(archive):
-    nobody = find_subnetwork(archive, replace(RULE, min_communications=10_000))
+def test_a_network_of_nobody_says_what_to_lower(planted_days):
+    nobody = find_subnetwork(planted_days, replace(RULE, min_communications=10_000))
     with pytest.raises(ValueError, match=r"lower min_communications \(10000\)"):
-        subnetwork_table(archive, nobody, SPLIT)
+        subnetwork_table(planted_days, nobody, SPLIT)
 
 
 @pytest.mark.parametrize(

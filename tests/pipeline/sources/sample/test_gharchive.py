@@ -24,7 +24,7 @@ def files(built_world: Path) -> Files:
 
 
 @pytest.fixture(scope="module")
-def events(files: Files) -> list[tuple[str, dict]]:
+def plain_events(files: Files) -> list[tuple[str, dict]]:
     """File name and event of every line that a plain JSON reader reads."""
     events = []
     for name, body in files.items():
@@ -62,8 +62,8 @@ def test_every_hour_has_a_file_but_the_missing_one(files: Files):
     assert all(files.values())
 
 
-def test_files_of_2014_have_the_old_shape_with_pacific_hours(events: list[tuple[str, dict]]):
-    old = [(name, event) for name, event in events if name < "2015" and event["type"] != "Event"]
+def test_files_of_2014_have_the_old_shape_with_pacific_hours(plain_events: list[tuple[str, dict]]):
+    old = [(name, event) for name, event in plain_events if name < "2015" and event["type"] != "Event"]
     own_hour = 0
     for name, event in old:
         assert isinstance(event["actor"], str)
@@ -77,8 +77,8 @@ def test_files_of_2014_have_the_old_shape_with_pacific_hours(events: list[tuple[
     assert own_hour > 0.99 * len(old)  # the others are repeated from the hour before
 
 
-def test_files_since_2015_have_the_new_shape_in_utc(events: list[tuple[str, dict]]):
-    new = [event for name, event in events if name >= "2015-01-01-1" and event["type"] != "Event"]
+def test_files_since_2015_have_the_new_shape_in_utc(plain_events: list[tuple[str, dict]]):
+    new = [event for name, event in plain_events if name >= "2015-01-01-1" and event["type"] != "Event"]
     for event in new:
         if "id" not in event:
             continue
@@ -91,24 +91,24 @@ def test_files_since_2015_have_the_new_shape_in_utc(events: list[tuple[str, dict
 
 
 def test_all_communications_and_both_associations_occur_with_types_that_carry_no_rule(
-    events: list[tuple[str, dict]],
+    plain_events: list[tuple[str, dict]],
 ):
-    old = {event["type"] for name, event in events if name < "2015"}
-    new = {event["type"] for name, event in events if name > "2015"}
+    old = {event["type"] for name, event in plain_events if name < "2015"}
+    new = {event["type"] for name, event in plain_events if name > "2015"}
     assert set(COMMUNICATIONS) <= old & new
     assert {"FollowEvent", "GistEvent", "CreateEvent", "DeleteEvent"} <= old
     assert {"MemberEvent", "CreateEvent", "DeleteEvent", "GollumEvent"} <= new
 
 
-def test_self_loops_are_about_half_of_all_pairs(events: list[tuple[str, dict]]):
-    pairs = [event for _, event in events if event["type"] in COMMUNICATIONS]
+def test_self_loops_are_about_half_of_all_pairs(plain_events: list[tuple[str, dict]]):
+    pairs = [event for _, event in plain_events if event["type"] in COMMUNICATIONS]
     share = sum(actor_of(event) == counterpart_of(event) for event in pairs) / len(pairs)
     assert 0.35 < share < 0.6
 
 
-def test_bots_communicate_and_never_associate(events: list[tuple[str, dict]]):
+def test_bots_communicate_and_never_associate(plain_events: list[tuple[str, dict]]):
     types = {actor: set() for actor in BOTS}
-    for _, event in events:
+    for _, event in plain_events:
         if actor_of(event) in types:
             types[actor_of(event)].add(event["type"])
     assert set(types) == set(BOTS)
@@ -150,7 +150,7 @@ def test_exact_duplicates_are_within_a_file_and_across_neighbours(files: Files):
 
 
 def test_the_suggested_thresholds_leave_some_sixty_people_mostly_of_the_planted_graph(
-    events: list[tuple[str, dict]],
+    plain_events: list[tuple[str, dict]],
 ):
     start, split = (
         datetime.fromisoformat(SAMPLE_ENVIRONMENT[f"LDG_GITHUB_{name}"]) for name in ("START", "SPLIT")
@@ -158,7 +158,7 @@ def test_the_suggested_thresholds_leave_some_sixty_people_mostly_of_the_planted_
     associations = set(SAMPLE_ENVIRONMENT["LDG_ASSOCIATIONS"].split(","))
     rows = {
         (actor_of(event), counterpart_of(event), event["type"], time_of(event))
-        for _, event in events
+        for _, event in plain_events
         if event["type"] in associations | set(COMMUNICATIONS)
     }
     window = [row for row in rows if row[3] >= start and row[0] != row[1]]

@@ -21,7 +21,7 @@ from pipeline.sources.social_evolution.files import fetch_social_evolution
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory, built_world: Path) -> Lake:
+def read_world(tmp_path_factory: pytest.TempPathFactory, built_world: Path) -> Lake:
     """A lake into which every day of the sample world was read."""
     lake = Lake(tmp_path_factory.mktemp("lake"))
     rules = EventRules(associations=frozenset(SAMPLE_ENVIRONMENT["LDG_ASSOCIATIONS"].split(",")))
@@ -52,8 +52,10 @@ def recovery(table: EventTable, planted_graph: Path) -> float:
 
 
 @pytest.mark.slow
-def test_every_event_of_the_hour_files_is_accounted_for(lake: Lake):
-    account = pl.concat([pl.read_parquet(path) for path in sorted(lake.github_accounts.glob("*.parquet"))])
+def test_every_event_of_the_hour_files_is_accounted_for(read_world: Lake):
+    account = pl.concat(
+        [pl.read_parquet(path) for path in sorted(read_world.github_accounts.glob("*.parquet"))]
+    )
     assert account.filter(pl.col("status") == "missing").height == 1
     sums = account.select(pl.col("events", "kept", "ignored", "duplicates", "quarantined").sum()).row(0)
     assert sums[0] == sum(sums[1:])
@@ -62,7 +64,7 @@ def test_every_event_of_the_hour_files_is_accounted_for(lake: Lake):
 
 
 @pytest.mark.slow
-def test_the_archive_gives_a_network_whose_planted_graph_shows(lake: Lake, built_world: Path):
+def test_the_archive_gives_a_network_whose_planted_graph_shows(read_world: Lake, built_world: Path):
     settings = Settings.from_environment(SAMPLE_ENVIRONMENT)
     rule = SubnetworkRule(
         settings.github_min_communications,
@@ -70,13 +72,13 @@ def test_the_archive_gives_a_network_whose_planted_graph_shows(lake: Lake, built
         settings.github_start,
         settings.github_end,
     )
-    network = find_subnetwork(lake.github_events, rule)
+    network = find_subnetwork(read_world.github_events, rule)
     planted_graph = Lake(built_world).known_graph("github")
     logins = set(network.accounts["login"])
     assert 55 <= len(logins) <= 70
     assert len(logins & set(pl.read_parquet(planted_graph)["source"])) >= 0.9 * len(logins)
     table = subnetwork_table(
-        lake.github_events, network, Split(settings.github_split, settings.github_time_zone)
+        read_world.github_events, network, Split(settings.github_split, settings.github_time_zone)
     )
     assert recovery(table, planted_graph) > 0.85
 
