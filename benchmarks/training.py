@@ -25,10 +25,12 @@ import numpy as np
 import torch
 
 from model.batches import draw_chance
+from model.epochs import learn_batch
 from model.identity import TrainingSettings
-from model.learning import Run, carry_and_rank, generators, learn_batch, new_run
 from model.parameters import initial_parameters, width_of
+from model.ranking import carry_and_rank
 from model.reference import Reference
+from model.run import Run, generators, new_run
 from model.state import initial_state
 from model.stream import Stream, load_stream
 from pipeline.progress import Progress

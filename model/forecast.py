@@ -16,9 +16,9 @@ from torch import Tensor
 from model.checkpoint import read_tensors
 from model.choice import Chosen, Learned
 from model.forward import advance_in_batches, current_embeddings
-from model.learning import generators
 from model.parameters import Parameters, shapes_of
 from model.ranking import Frequencies, partner_densities
+from model.run import generators
 from model.stream import Stream, load_stream
 from pipeline.lake import read_parquet
 from pipeline.variants import Variant

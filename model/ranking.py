@@ -1,4 +1,4 @@
-"""Ranking candidates by conditional density λ·exp(−survival), for every event of a batch at once."""
+"""Ranking candidates by conditional density λ·exp(−survival): of a batch at once, and along the stream."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,9 +8,14 @@ import torch
 from torch import Tensor
 
 from model.batches import Batch
+from model.choice import Learned
+from model.forward import advance_in_batches
 from model.intensity import compatibility_with_all, intensity, symmetric_compatibility
+from model.parameters import Parameters
+from model.run import Run, generators
 from model.state import State
 from model.stream import COMMUNICATION, Stream
+from pipeline.progress import Progress
 
 HORIZON = 5000  # events that the survival integral reaches back
 
@@ -116,3 +121,41 @@ def rank_events(
             scores = (of_density + frequencies.shares[torch.from_numpy(source)]) / 2
         both.append(ranks(scores, target, source))
     return torch.stack(both, dim=2)
+
+
+def rank_until(
+    run: Run,
+    learned: Learned,
+    stop: int,
+    seeds: tuple[int, ...],
+    progress: Progress,
+    frequencies: Frequencies | None = None,
+) -> Tensor:
+    """Ranks (S, E, 2) of the events from what was learned to `stop`; `learned` stays as it is."""
+    parameters = Parameters(run.parameters.shapes, learned.weights)
+    state = learned.state.of_seeds(list(range(len(seeds))))
+    return carry_and_rank(run, parameters, state, stop, generators(seeds, "ranking"), progress, frequencies)
+
+
+def carry_and_rank(
+    run: Run,
+    parameters: Parameters,
+    state: State,
+    stop: int,
+    random: list[torch.Generator],
+    progress: Progress,
+    frequencies: Frequencies | None = None,
+) -> Tensor:
+    """Carry `state` to `stop` without learning; ranks (S, E, 2) of the events on the way."""
+    ranks = [torch.zeros(len(parameters.flat), 0, 2)]
+    stream, size = run.stream, run.settings.batch
+    with torch.no_grad():
+        for seen in advance_in_batches(
+            stream, run.variant, parameters.named, state, stop, random, size, run.workspace
+        ):
+            of_batch = rank_events(
+                seen.versions, seen.batch, seen.symmetric, seen.rate, state.survival, frequencies
+            )
+            ranks.append(of_batch.float())
+            progress.advance(len(seen.batch), "ranking")
+    return torch.cat(ranks, dim=1)

@@ -13,10 +13,11 @@ from torch import Tensor
 from model.attention.rows import AttentionRows
 from model.checkpoint import read_tensors, write_tensors
 from model.choice import Chosen
+from model.epochs import Log
 from model.forward import current_embeddings
-from model.learning import Log, Run, carry_and_rank, generators, rank_until
 from model.parameters import Parameters, count_parameters
-from model.ranking import Frequencies, partner_densities
+from model.ranking import Frequencies, carry_and_rank, partner_densities, rank_until
+from model.run import Run, generators
 from model.state import State, initial_state
 from model.stream import Stream
 from pipeline.lake import write_json, write_parquet

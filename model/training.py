@@ -7,10 +7,11 @@ from typing import Any
 import torch
 
 from model.checkpoint import discard
+from model.epochs import Log, learn
 from model.identity import TrainingSettings, identity, rem_settings
-from model.learning import Log, learn, new_run, resume
 from model.records import curve_rows, fill_from_finished, write_records
 from model.rem.settings import RemSettings
+from model.run import new_run, resume
 from model.stream import load_stream
 from pipeline.lake import read_parquet
 from pipeline.rem_variants import RemVariant

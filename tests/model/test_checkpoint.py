@@ -12,10 +12,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from model import learning
+from model import epochs
 from model.checkpoint import CheckpointError, earlier_checksum, read_tensors, write_tensors
 from model.identity import resumable
-from model.learning import Run, new_run, resume
+from model.run import Run, new_run, resume
 from model.stream import load_stream
 from model.training import TrainingSettings, train
 from pipeline.variants import variant_named
@@ -40,15 +40,15 @@ def whole(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         pass
 
     def save(run: Run, to: Path) -> None:
-        learning_save(run, to)
+        write(run, to)
         if run.epoch == 1 and run.snapshots:
             raise EnoughError
 
-    learning_save = learning.save
+    write = epochs.save
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "save", save)
+        patch.setattr(epochs, "save", save)
         with pytest.raises(EnoughError):
-            learning.learn(run, path, None)
+            epochs.learn(run, path, None)
     return path
 
 

@@ -12,9 +12,9 @@ from model.batches import draw_chance
 from model.encoder import Workspace
 from model.forward import advance_state
 from model.gnn import adjacency_of
-from model.learning import generators
 from model.parameters import initial_parameters
 from model.reference import Reference, intensity, static_embeddings
+from model.run import generators
 from model.state import initial_state
 from pipeline.variants import Variant, variants_for
 from tests.model.streams import random_stream

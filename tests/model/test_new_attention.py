@@ -9,7 +9,7 @@ import torch
 
 from model import gnn
 from model.attention.registry import ATTENTIONS
-from model.learning import generators
+from model.run import generators
 from model.state import initial_state
 from model.stream import load_stream
 from model.training import TrainingSettings, train

@@ -10,10 +10,10 @@ from model import ranking
 from model.batches import draw_chance
 from model.encoder import Workspace
 from model.forward import advance_state
-from model.learning import generators
 from model.parameters import initial_parameters
 from model.ranking import Frequencies, log_density, rank_events
 from model.reference import Reference, intensity
+from model.run import generators
 from model.state import initial_state
 from model.stream import Stream
 from pipeline.results.metrics import mid_ranks

@@ -14,9 +14,10 @@ import polars as pl
 import pytest
 import torch
 
-from model import identity, learning
+from model import epochs, identity
 from model.checkpoint import CheckpointError, read_tensors
-from model.learning import learn_batch, new_run
+from model.epochs import learn_batch
+from model.run import new_run, save
 from model.stream import load_stream
 from model.training import TrainingSettings, train
 from pipeline.variants import variant_named, variants_for
@@ -127,17 +128,17 @@ def test_attention_between_start_and_end_is_of_the_chosen_epoch(dataset, tmp_pat
 KILLED = """
 import sys, os, signal
 from pathlib import Path
-from model import learning
+from model import epochs
 from model.training import TrainingSettings, train
 from pipeline.variants import variant_named
 sys.path.insert(0, {root!r})
 after = int(sys.argv[3])
-learn_batch = learning.learn_batch
+learn_batch = epochs.learn_batch
 def counted(run, stop):
     learn_batch(run, stop)
     if run.step == after:
         os.kill(os.getpid(), signal.SIGKILL)
-learning.learn_batch = counted
+epochs.learn_batch = counted
 settings = TrainingSettings(seeds=(0, 1, 2), epochs=2, batch=10, d=4, snapshots=3, checkpoint_minutes=0)
 train(Path(sys.argv[1]), variant_named({key!r}, ["Follow", "Friend"]), settings, Path(sys.argv[2]))
 """
@@ -161,7 +162,7 @@ def undisturbed(dataset, tmp_path_factory):
 @pytest.mark.parametrize("after", [3, 5, 8])
 def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, undisturbed, tmp_path):
     variant = variant_named(key, RELATIONS)
-    root = str(Path(learning.__file__).parents[1])
+    root = str(Path(epochs.__file__).parents[1])
     killed = subprocess.run(
         [sys.executable, "-c", KILLED.format(root=root, key=key), dataset, tmp_path / "killed", str(after)],
         cwd=root,
@@ -202,7 +203,7 @@ def interrupted(dataset, folder, variant, settings=SETTINGS) -> Path:
     """A folder with the checkpoint of a training in its first epoch."""
     run = new_run(load_stream(dataset), variant, settings)
     learn_batch(run, 10)
-    learning.save(run, folder / "checkpoint.safetensors")
+    save(run, folder / "checkpoint.safetensors")
     return folder
 
 
@@ -258,7 +259,7 @@ def test_a_seed_whose_loss_is_not_finite_stops_alone_and_says_where(dataset, tmp
             run.parameters.named["update.self"][1, 0, 0] = float("nan")
         learn_batch(run, stop)
 
-    monkeypatch.setattr(learning, "learn_batch", poisoned)
+    monkeypatch.setattr(epochs, "learn_batch", poisoned)
     summary = train(dataset, variant, SETTINGS, tmp_path / "poisoned")
     stopped = summary["stopped"]["1"]
     assert stopped["step"] == 3

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from model.learning import Run, branch_of, learn, learn_batch, new_run, rank_until
+from model.epochs import learn, learn_batch
+from model.ranking import rank_until
+from model.run import Run, branch_of, new_run
 from model.stream import Stream
 from model.training import TrainingSettings
 from pipeline.progress import Progress
@@ -94,7 +96,7 @@ def test_a_seed_that_stops_while_learning_on_is_stopped_for_good(tmp_path, monke
             given.parameters.named["update.self"][1, 0, 0] = float("nan")
         learn_batch(given, stop)
 
-    monkeypatch.setattr("model.learning.learn_batch", poisoned)
+    monkeypatch.setattr("model.epochs.learn_batch", poisoned)
     learn(run, tmp_path / "checkpoint.safetensors", None)
     assert run.stopped[1]["events"] == [48, 50]
     assert run.measured[0][1][1] is None

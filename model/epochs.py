@@ -1,0 +1,153 @@
+"""Epochs of all seeds of a variant at once: an optimizer step per batch, and what each epoch is worth."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from model.batches import draw_chance
+from model.choice import Chosen, Learned
+from model.forward import advance_state
+from model.ranking import rank_until
+from model.run import Run, branch_of, generators, save, snapshot_positions
+from model.state import initial_state
+from model.stream import COMMUNICATION
+from pipeline.progress import Progress
+
+RATE_RANGE = (0.1, 1000.0)
+Log = Callable[[str], None]
+
+
+def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
+    """All epochs that are left, with a checkpoint every few minutes and after each epoch."""
+    stream, settings = run.stream, run.settings
+    validation, test = stream.splits
+    started = time.monotonic()
+    saved, before = started, run.seconds
+
+    def keep() -> None:
+        nonlocal saved
+        run.seconds = before + time.monotonic() - started
+        save(run, checkpoint)
+        saved = time.monotonic()
+
+    # An epoch passes the validation period twice: ranked, and learned from.
+    left = (settings.epochs - run.epoch) * (len(stream) + test - validation) - run.state.position
+    with Progress(f"train {run.variant.key}", left, "events", log) as progress:
+        while run.epoch < settings.epochs:
+            while run.state.position < validation:
+                learn_next(run, validation, progress)
+                if time.monotonic() - saved >= settings.checkpoint_minutes * 60:
+                    keep()
+            measure(run, progress)
+            run.epoch += 1
+            run.snapshots = {}
+            run.state = initial_state(stream, run.variant, run.d, generators(settings.seeds, "start"))
+            keep()
+
+
+def learn_next(run: Run, end: int, progress: Progress) -> None:
+    """Learn from the next batch of events before `end`; keep a snapshot of attention where one is wanted."""
+    start = run.state.position
+    stop = min(start + run.settings.batch, end)
+    learn_batch(run, stop)
+    if run.variant.is_recurrent and stop in snapshot_positions(run.stream, run.settings):
+        run.snapshots[stop] = run.state.attention.values[0].clone()
+    progress.advance(stop - start, loss_note(run))
+
+
+def learn_batch(run: Run, stop: int) -> None:
+    """One optimizer step on the events up to `stop`; seeds whose loss or gradient is not finite stop."""
+    start = run.state.position
+    flat = run.parameters.flat.detach().requires_grad_()
+    chance = draw_chance(run.stream, run.variant, start, stop, run.random, noisy=True)
+    named = run.parameters.views(flat)
+    outcome = advance_state(
+        run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True
+    )
+    losses = torch.stack([outcome.events, outcome.non_events, outcome.kl], dim=1) / (stop - start)  # (S, 3)
+    (gradient,) = torch.autograd.grad(losses.sum(), flat)
+    run.step += 1
+    fine = losses.detach().isfinite().all(1) & gradient.isfinite().all(1)
+    for row in torch.nonzero(run.alive & ~fine).flatten().tolist():
+        stop_seed(run, row, start, stop, losses[row].detach(), gradient[row])
+    if len(run.stopped) == len(run.settings.seeds):
+        raise RuntimeError(f"every seed of {run.variant.key} stopped: {run.stopped}")
+    run.losses.append(torch.where(run.alive[:, None], losses.detach(), float("nan")))
+    adam_step(run, gradient)
+
+
+def stop_seed(run: Run, row: int, start: int, stop: int, losses: Tensor, gradient: Tensor) -> None:
+    """Remember why a seed stopped; its weights stay those of its last good step."""
+    run.stopped[run.settings.seeds[row]] = {
+        "reason": "loss is not finite" if not losses.isfinite().all() else "gradient is not finite",
+        "epoch": run.epoch + 1,
+        "step": run.step,
+        "events": [start, stop],
+        "losses": [str(loss) for loss in losses.tolist()],
+        "not_finite": [
+            name for name, part in run.parameters.views(gradient[None]).items() if not part.isfinite().all()
+        ],
+        "parameter_ranges": {
+            name: [float(part[row].min()), float(part[row].max())]
+            for name, part in run.parameters.named.items()
+        },
+    }
+
+
+def adam_step(run: Run, gradient: Tensor) -> None:
+    """Adam on all seeds that go on, at once; the encoder's weights decay, ψ stays in its range."""
+    settings, flat = run.settings, run.parameters.flat
+    first, second = run.moments
+    beta1, beta2 = settings.betas
+    alive = run.alive[:, None]
+    gradient = torch.where(alive, gradient, 0.0).clamp(-settings.clip, settings.clip)
+    if run.variant.is_sampled:
+        gradient = gradient + settings.encoder_weight_decay * run.parameters.mask("encoder.") * flat
+    first.mul_(beta1).add_(gradient, alpha=1 - beta1)
+    second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+    size = settings.learning_rate / (1 - beta1**run.step)
+    spread = (second / (1 - beta2**run.step)).sqrt_().add_(1e-8)
+    flat.sub_(torch.where(alive, size * first / spread, 0.0))
+    run.parameters.named["intensity.rate"].clamp_(*RATE_RANGE)
+
+
+def loss_note(run: Run) -> str:
+    """The last step's loss terms, averaged over the seeds that go on."""
+    events, non_events, kl = run.losses[-1][run.alive].mean(0).tolist()
+    return f"epoch {run.epoch + 1}, loss {events:.3f} events {non_events:.3f} non-events {kl:.3f} KL"
+
+
+def measure(run: Run, progress: Progress) -> None:
+    """Validation and test MAR after an epoch; each seed chooses the epoch with its best validation MAR.
+
+    Both are ranked with the state as it was left by learning, carried on. Before the test period, learning
+    goes on through the validation period, on a branch: the next epoch has never seen those events.
+    """
+    stream = run.stream
+    branch = branch_of(run)
+    while branch.state.position < stream.splits[1]:
+        learn_next(branch, stream.splits[1], progress)
+    now = Chosen(
+        Learned(run.parameters.flat.clone(), run.state),
+        Learned(branch.parameters.flat, branch.state),
+        branch.snapshots,
+    )
+    mar_of = []
+    for learned, stop in ((now.validation, stream.splits[1]), (now.test, len(stream))):
+        start = learned.state.position
+        ranks = rank_until(run, learned, stop, run.settings.seeds, progress)
+        communications = torch.from_numpy(stream.k[start:stop] == COMMUNICATION)
+        mar = ranks[:, communications].mean((1, 2))
+        pairs = zip(run.alive.tolist(), mar.tolist(), strict=True)
+        mar_of.append([value if alive and np.isfinite(value) else None for alive, value in pairs])
+    run.measured.append(mar_of)
+    run.chosen = run.chosen or now
+    for row, (alive, value) in enumerate(zip(run.alive.tolist(), mar_of[0], strict=True)):
+        earlier = [measured[0][row] for measured in run.measured[:-1]]
+        if alive and (value is None or all(other is None or value < other for other in earlier)):
+            run.chosen_epoch[row] = run.epoch + 1
+            run.chosen.take(now, row)
