@@ -23,9 +23,9 @@ from model.rem.settings import RemSettings
 from model.rem.standard import Standard
 from model.stream import Stream
 from pipeline.lake import write_json, write_parquet
+from pipeline.machine import commit
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
-from pipeline.runs import commit
 from pipeline.schemas import ATTENTION, CURVES, EMBEDDINGS, PREDICTIONS, RANKINGS
 
 PARTNERS = 10
