@@ -1,6 +1,8 @@
 """The code location: every asset, check, schedule and sensor, explicitly."""
 
-from dagster import Definitions, multiprocess_executor
+from functools import partial
+
+from dagster import Definitions, map_asset_specs, multiprocess_executor
 
 from assets.alerts import alerts
 from assets.jobs import jobs
@@ -8,6 +10,7 @@ from assets.lanes.dataset import dataset_chain
 from assets.lanes.github import gharchive_files, github_events, github_subnetwork
 from assets.lanes.results import result_assets
 from assets.lanes.social_evolution import social_evolution_files
+from assets.pages import explained
 from assets.schedules import JOBS, SCHEDULES, SENSORS
 from assets.settings_resource import settings_resource
 from pipeline.settings import Settings
@@ -18,15 +21,16 @@ def build_definitions(settings: Settings) -> Definitions:
     """The whole system on the home of `settings`, with a lane for every dataset found there."""
     specs = registry(settings)
     chains = [asset for spec in specs for asset in dataset_chain(spec, settings)]
+    assets = [
+        gharchive_files,
+        github_events,
+        github_subnetwork,
+        social_evolution_files,
+        *chains,
+        *result_assets(specs),
+    ]
     return Definitions(
-        assets=[
-            gharchive_files,
-            github_events,
-            github_subnetwork,
-            social_evolution_files,
-            *chains,
-            *result_assets(specs),
-        ],
+        assets=map_asset_specs(partial(explained, settings=settings), assets),
         jobs=[*JOBS, *jobs(settings)],
         schedules=SCHEDULES,
         sensors=[*SENSORS, alerts(settings)],

@@ -1,11 +1,13 @@
 """The code location holds every asset of the design, told in words a user understands."""
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 from dagster import Definitions
 
 from assets.definitions import build_definitions
+from pipeline.schemas import EVENTS, GITHUB_EVENTS
 from pipeline.settings import Settings
 
 
@@ -52,3 +54,34 @@ def test_models_are_partitioned_by_variant(definitions: Definitions) -> None:
     keys = partitions.get_partition_keys()
     assert {"dyrep-concat", "dyrep-bilinear", "ldg_learned_sparse-bilinear"} <= set(keys)
     assert "dyrep_facebookalltaggedphotos-bilinear" in keys
+
+
+def test_every_asset_has_an_owner_tags_a_version_of_its_code_and_a_document(definitions: Definitions) -> None:
+    for spec in definitions.resolve_all_asset_specs():
+        assert spec.owners, spec.key
+        assert spec.code_version, spec.key
+        assert spec.tags["ldg/step"] == spec.key.path[-1]
+        assert Path(spec.metadata["docs"].value).is_file(), spec.key
+
+
+def test_columns_are_told_as_the_schemas_have_them(definitions: Definitions) -> None:
+    specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
+    for key, table in (("github/event_table", EVENTS), ("github_events", GITHUB_EVENTS)):
+        columns = specs[key].metadata["dagster/column_schema"].columns
+        assert [(one.name, one.type, one.description) for one in columns] == [
+            (one.name, one.sql_type, one.description) for one in table.columns
+        ]
+
+
+def test_only_a_home_whose_window_reaches_to_the_present_must_be_fresh(tmp_path: Path) -> None:
+    today = datetime.now(UTC).date()
+    for end, expected in ((today, True), (date(2013, 12, 31), False)):
+        specs = build_definitions(Settings(home=tmp_path, github_end=end)).resolve_all_asset_specs()
+        due = {spec.key.to_user_string() for spec in specs if spec.freshness_policy is not None}
+        assert due == ({"gharchive_files", "github_events"} if expected else set())
+
+
+def test_nothing_is_trained_on_a_table_that_breaks_its_contract(definitions: Definitions) -> None:
+    table = definitions.resolve_assets_def(["github", "event_table"])
+    (check,) = table.check_specs
+    assert (check.name, check.blocking) == ("well_formed", True)

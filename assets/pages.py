@@ -1,0 +1,126 @@
+"""What an asset's page in the UI tells of it: columns, files, documents, owner, tags, version of its code.
+
+Lanes say how an asset is made; what is said of every asset alike is said here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from dagster import AssetSpec, FreshnessPolicy, MetadataValue, TableColumn, TableSchema
+
+from model import identity
+from model.rem import settings as rem_settings
+from pipeline.lake import Lake
+from pipeline.schemas import (
+    BASELINES,
+    CURVES,
+    DATASET_STATS,
+    EVENTS,
+    GITHUB_EVENTS,
+    RESULTS,
+    SUBNETWORK,
+    Table,
+)
+from pipeline.settings import Settings
+
+DOCS = Path(__file__).parents[1] / "docs"
+# A home whose window reaches so near to the present is meant to keep up with it.
+PRESENT = timedelta(days=7)
+LATE, TOO_LATE = timedelta(hours=26), timedelta(hours=50)  # a day is brought once a day
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is told of an asset beside its description.
+
+    `code` is the version of what makes it: raise it whenever the same inputs begin to make another output.
+    """
+
+    owner: str
+    document: str
+    code: str = "1"
+    table: Table | None = None
+
+
+DATA, MODELS, RESULTS_TEAM = "team:data", "team:models", "team:results"
+TRAINING_CODE = f"{identity.VERSION}.{rem_settings.VERSION}"
+
+# By the last part of an asset's key: lanes of datasets have the same steps.
+PAGES = {
+    "gharchive_files": Page(DATA, "data-gharchive.md"),
+    "github_events": Page(DATA, "data-gharchive.md", table=GITHUB_EVENTS),
+    "subnetwork": Page(DATA, "subnetwork.md", table=SUBNETWORK),
+    "social_evolution_files": Page(DATA, "data-social-evolution.md"),
+    "event_table": Page(DATA, "architecture.md", table=EVENTS),
+    "trained_models": Page(MODELS, "model.md", TRAINING_CODE, CURVES),
+    "no_learn_baselines": Page(RESULTS_TEAM, "results-tables.md", table=BASELINES.stored()),
+    "dataset_stats": Page(RESULTS_TEAM, "results-tables.md", table=DATASET_STATS),
+    "link_prediction": Page(RESULTS_TEAM, "results-tables.md", table=RESULTS["link_prediction"].stored()),
+    "attention_auc": Page(RESULTS_TEAM, "results-tables.md", table=RESULTS["attention_auc"].stored()),
+    "training_curves": Page(RESULTS_TEAM, "results-tables.md", table=RESULTS["training_curves"].stored()),
+    "figures": Page(RESULTS_TEAM, "report.md"),
+    "warehouse": Page(RESULTS_TEAM, "questions.md"),
+    "report": Page(RESULTS_TEAM, "report.md"),
+}
+
+
+def explained(spec: AssetSpec, settings: Settings) -> AssetSpec:
+    """`spec` with its page; an asset without one stays as it is."""
+    page = PAGES.get(spec.key.path[-1])
+    if page is None:
+        return spec
+    metadata: dict[str, Any] = {"docs": MetadataValue.path(DOCS / page.document)}
+    if place := files(spec, settings.lake):
+        metadata["files"] = MetadataValue.path(place.absolute())
+    if spec.group_name == "results" and spec.key.path[-1] != "report":
+        metadata["report"] = MetadataValue.path(settings.lake.report.absolute())
+    if page.table is not None:
+        metadata["dagster/column_schema"] = column_schema(page.table)
+    return spec.merge_attributes(owners=[page.owner], tags=tags(spec), metadata=metadata).replace_attributes(
+        code_version=page.code, freshness_policy=freshness(spec, settings)
+    )
+
+
+def column_schema(table: Table) -> TableSchema:
+    """The columns of a table with their meaning, as the UI shows them."""
+    return TableSchema(
+        [TableColumn(column.name, column.sql_type, column.description) for column in table.columns]
+    )
+
+
+def tags(spec: AssetSpec) -> Mapping[str, str]:
+    """The step of the pipeline, and the dataset where it is one's."""
+    *lane, step = spec.key.path
+    return {"ldg/step": step} | ({"ldg/dataset": lane[0]} if lane else {})
+
+
+def files(spec: AssetSpec, lake: Lake) -> Path | None:
+    """Where the files of an asset are, if it has a place of its own."""
+    *lane, step = spec.key.path
+    if lane:
+        folder = lake.dataset(lane[0])
+        return {
+            "event_table": folder,
+            "no_learn_baselines": folder / "baselines.parquet",
+            "trained_models": lake.home / "models" / lane[0],
+            "subnetwork": lake.github_subnetwork,
+        }.get(step)
+    return {
+        "gharchive_files": lake.gharchive_raw,
+        "github_events": lake.github_events,
+        "social_evolution_files": lake.social_evolution_raw,
+        "figures": lake.home / "figures",
+        "warehouse": lake.warehouse,
+        "report": lake.report,
+    }.get(step, lake.results / f"{step}.parquet")
+
+
+def freshness(spec: AssetSpec, settings: Settings) -> FreshnessPolicy | None:
+    """A day of the archive is due every day, on a home whose window reaches to the present."""
+    keeps_up = settings.github_end >= (datetime.now(UTC) - PRESENT).date()
+    if not keeps_up or spec.key.path[-1] not in ("gharchive_files", "github_events"):
+        return spec.freshness_policy
+    return FreshnessPolicy.time_window(fail_window=TOO_LATE, warn_window=LATE)
