@@ -1,0 +1,199 @@
+"""When a acts on b next: a rate over bins of the time ahead, from what the past says of the pair.
+
+With r_j = exp(η_j) events per day in bin j of the time ahead, and d_j the days of a time s that lie in it,
+
+    P(a→b within s) = 1 − exp(−Σ_j r_j d_j),
+
+the rate of the last bin going on for ever. A wait that ends after s, in bin j, has likelihood
+r_j exp(−Σ_i r_i d_i), one that is still open after s has exp(−Σ_i r_i d_i). η comes from a small network of
+the statistics of `model.history` at the moment of asking.
+
+    hazard = learn_pairs(events, end, PairSettings(), seed=0)
+    times = forecast_pairs(hazard, reading.ask(node, now))
+    times.within["1 d"], times.expected
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from model.checkpoint import read_tensors, write_tensors
+from model.history.events import Events
+from model.rem.standard import Standard
+from model.when.questions import ask_all, learning_questions
+from pipeline.results.waits import DAY, HORIZONS
+
+# Where the rate may change, in days ahead; the last bin has no end.
+EDGES = np.array([0, 1 / 96, 1 / 24, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 7, 14, 30])
+ROWS_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class PairSettings:
+    """How a pair hazard is learned.
+
+    `questions` are nodes at a moment, each with all its candidates; of the candidates with neither a past
+    nor an event, `strangers` are kept and stand for all of them.
+    """
+
+    questions: int = 6_000
+    strangers: int = 20
+    hidden: int = 32
+    epochs: int = 3
+    batch: int = 1_024
+    learning_rate: float = 3e-3
+    weight_decay: float = 1e-2
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("questions", "strangers", "hidden", "epochs", "batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} takes 1 or more, not {getattr(self, name)}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout takes a number in [0, 1), not {self.dropout}")
+
+
+class PairHazard(nn.Module):
+    """η (M, B) from statistics (M, F): two hidden layers and a linear skip, on standardized statistics."""
+
+    def __init__(self, standard: Standard, settings: PairSettings) -> None:
+        super().__init__()
+        self.standard, self.settings = standard, settings
+        inputs, hidden, bins = len(standard.mean), settings.hidden, len(EDGES)
+        self.skip = nn.Linear(inputs, bins)
+        nn.init.zeros_(self.skip.weight)
+        self.network = nn.Sequential(
+            nn.Linear(inputs, hidden),
+            nn.SiLU(),
+            nn.Dropout(settings.dropout),
+            nn.Linear(hidden, hidden // 2),
+            nn.SiLU(),
+            nn.Dropout(settings.dropout),
+            nn.Linear(hidden // 2, bins),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """η (M, B) of standardized statistics."""
+        return self.skip(x) + self.network(x)
+
+    @torch.no_grad()
+    def rates(self, statistics: np.ndarray) -> np.ndarray:
+        """Events per day in each bin (M, B), from statistics (M, F) as a pass gives them."""
+        parts = [
+            self(torch.from_numpy(self.standard(statistics[start : start + ROWS_AT_ONCE].copy()))).double()
+            for start in range(0, len(statistics), ROWS_AT_ONCE)
+        ]
+        return torch.cat(parts).exp().numpy()
+
+    def save(self, path: Path) -> None:
+        """Write everything that `load` needs."""
+        write_tensors(
+            {**self.state_dict(), **self.standard.tensors("standard.")},
+            {"settings": asdict(self.settings)},
+            path,
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> "PairHazard":
+        """The hazard that `save` wrote."""
+        tensors, header = read_tensors(path)
+        standard = Standard.from_tensors(tensors, "standard.")
+        if standard is None:
+            raise ValueError(f"{path} is no pair hazard: learn it again")
+        hazard = cls(standard, PairSettings(**header["settings"]))
+        hazard.load_state_dict({name: tensors[name] for name in hazard.state_dict()})
+        return hazard.eval()
+
+
+@dataclass(frozen=True)
+class PairTimes:
+    """When a node acts on each candidate."""
+
+    within: dict[str, np.ndarray]  # (M) by horizon: probability of at least one event
+    expected: np.ndarray  # (M) seconds
+
+
+def forecast_pairs(hazard: PairHazard, statistics: np.ndarray) -> PairTimes:
+    """Probabilities within an hour, a day and a week, and the expected time, of each candidate (M).
+
+    `statistics` (M, F) are those of a node with its candidates at the moment of asking: `Pass.ask`.
+    """
+    rates = hazard.rates(statistics)
+    within = {name: 1 - survival(rates, np.full(len(rates), horizon)) for name, horizon in HORIZONS.items()}
+    return PairTimes(within, expected_seconds(rates))
+
+
+def days_in_bins(seconds: np.ndarray) -> np.ndarray:
+    """How many days of each time ahead (M) lie in each bin: (M, B)."""
+    return np.clip(np.asarray(seconds)[:, None] / DAY, EDGES, np.append(EDGES[1:], np.inf)) - EDGES
+
+
+def survival(rates: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """P(no event within `seconds`) (M)."""
+    return np.exp(-(rates * days_in_bins(seconds)).sum(axis=1))
+
+
+def expected_seconds(rates: np.ndarray) -> np.ndarray:
+    """∫ P(no event within s) ds, exactly (M)."""
+    passed = rates[:, :-1] * np.diff(EDGES)  # (M, B − 1), expected events of each bin that ends
+    reached = np.exp(-np.cumsum(passed, axis=1))  # (M, B − 1), P(no event before its end)
+    reached = np.concatenate([np.ones((len(rates), 1)), reached], axis=1)  # (M, B), before its start
+    lasting = np.concatenate([-np.expm1(-passed), np.ones((len(rates), 1))], axis=1) / rates
+    return (reached * lasting).sum(axis=1) * DAY
+
+
+def negative_log_likelihood(eta: Tensor, days: Tensor, bins: Tensor, ended: Tensor) -> Tensor:
+    """−log likelihood (M) of waits with `days` (M, B) in each bin, that `ended` in `bins` or are open."""
+    return (eta.exp() * days).sum(1) - ended * eta.gather(1, bins[:, None])[:, 0]
+
+
+def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> PairHazard:
+    """A hazard learned from the events before position `end`."""
+    asked = ask_all(
+        events,
+        learning_questions(events.stream, end, settings.questions, seed),
+        end,
+        settings.strangers,
+        seed,
+    )
+    standard = Standard.of(asked.statistics)
+    days = days_in_bins(asked.seconds)
+    rows = [
+        torch.from_numpy(array)
+        for array in (
+            standard(asked.statistics).astype(np.float16),
+            days.astype(np.float32),
+            np.searchsorted(EDGES * DAY, asked.seconds, side="right") - 1,
+            (~asked.open).astype(np.float32),
+            asked.weight.astype(np.float32),
+        )
+    ]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        hazard = PairHazard(standard, settings)
+        # Learning begins at the mean rate: a rare event would otherwise take an epoch to become rare.
+        ended = max(float((~asked.open * asked.weight).sum()), 1.0)
+        nn.init.constant_(hazard.skip.bias, np.log(ended / (days.sum(axis=1) * asked.weight).sum()))
+        optimizer = torch.optim.AdamW(
+            hazard.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        batches = -(-len(asked.seconds) // settings.batch)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, settings.learning_rate, total_steps=settings.epochs * batches, pct_start=0.1
+        )
+        for _ in range(settings.epochs):
+            for batch in torch.randperm(len(asked.seconds)).split(settings.batch):
+                x, time, bins, happened, weight = (array[batch] for array in rows)
+                losses = negative_log_likelihood(hazard(x.float()), time, bins, happened)
+                loss = (weight * losses).sum() / weight.sum()
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(hazard.parameters(), 1.0)
+                optimizer.step()
+                schedule.step()
+    return hazard.eval()

@@ -1,0 +1,129 @@
+"""Questions about pairs: a node at a moment, with every other node as the target of its next event."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.history.events import Events
+from model.history.reading import Pass
+from model.rem.learning import seen_columns
+from model.stream import COMMUNICATION, Stream
+
+MOST_ROWS = 4_000_000  # pairs whose statistics are made: bounds the time whatever the number of nodes
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Nodes and moments in the order of time; `position` events have happened by then."""
+
+    node: np.ndarray  # (Q) int64
+    second: np.ndarray  # (Q) float64
+    position: np.ndarray  # (Q) int64
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def __getitem__(self, rows: np.ndarray) -> "Questions":
+        return Questions(self.node[rows], self.second[rows], self.position[rows])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Pairs asked about: their statistics, and the wait until the node acts on the other.
+
+    A wait that had not ended when the events stop is `open`: its `seconds` are how long it was seen to last.
+    """
+
+    statistics: np.ndarray  # (M, F) float32
+    seconds: np.ndarray  # (M) float64
+    open: np.ndarray  # (M) bool
+    weight: np.ndarray  # (M) float64, for how many pairs a row stands
+
+
+class NextEvents:
+    """The time to the next communication of a node with each other, from any position in a stream."""
+
+    def __init__(self, stream: Stream, end: int) -> None:
+        self.stream, self.end = stream, end
+        self.until = float(stream.seconds[min(end, len(stream) - 1)])
+        listed = np.flatnonzero(stream.k[:end] == COMMUNICATION)
+        self.of_node = [listed[stream.u[listed] == node] for node in range(stream.nodes)]
+
+    def after(self, node: int, position: int, second: float) -> tuple[np.ndarray, np.ndarray]:
+        """Seconds until `node` acts on each node (N), and whether that had not happened at the end (N)."""
+        events = self.of_node[node]
+        later = events[np.searchsorted(events, position) :][::-1]  # the earliest is written last
+        seconds = np.full(self.stream.nodes, self.until - second)
+        still_open = np.ones(self.stream.nodes, dtype=bool)
+        seconds[self.stream.v[later]] = self.stream.seconds[later] - second
+        still_open[self.stream.v[later]] = False
+        return seconds, still_open
+
+
+def after_events(stream: Stream, begin: int, end: int) -> Questions:
+    """The acting node of each communication in `[begin, end)`, asked about as soon as it has happened."""
+    events = begin + np.flatnonzero(stream.k[begin:end] == COMMUNICATION)
+    return Questions(stream.u[events], stream.seconds[events], events + 1)
+
+
+def at_moments(stream: Stream, node: np.ndarray, second: np.ndarray) -> Questions:
+    """Nodes at given moments; an event at that very second has happened."""
+    return Questions(node, second, np.searchsorted(stream.seconds, second, side="right"))
+
+
+def learning_questions(stream: Stream, end: int, most: int, seed: int) -> Questions:
+    """Half of them nodes at random moments, half of them actors just after an event, before `end`.
+
+    The first tenth of the time is only observed: the past is too short to learn from.
+    """
+    random = np.random.default_rng([seed, 2_014])
+    count = max(2, min(most, MOST_ROWS // stream.nodes)) // 2
+    last = float(stream.seconds[end - 1])
+    moments = at_moments(
+        stream, random.integers(0, stream.nodes, count), random.uniform(last / 10, last, count)
+    )
+    acted = after_events(stream, int(np.searchsorted(stream.seconds, last / 10)), end)
+    acted = acted[random.permutation(len(acted))[:count]]
+    merged = Questions(
+        *(
+            np.concatenate([getattr(moments, name), getattr(acted, name)])
+            for name in ("node", "second", "position")
+        )
+    )
+    return merged[np.lexsort((merged.second, merged.position))]
+
+
+def answers(
+    events: Events, questions: Questions, end: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Of each question: statistics (N, F) of the node with every node, seconds and whether open (N).
+
+    Statistics see the events before the question's position, seconds those before `end`.
+    """
+    reading, ahead = Pass(events), NextEvents(events.stream, end)
+    for node, second, position in zip(questions.node, questions.second, questions.position, strict=True):
+        if position > reading.position:
+            reading.skip(position)
+        yield reading.ask(int(node), float(second)), *ahead.after(int(node), int(position), float(second))
+
+
+def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed: int) -> Asked:
+    """All pairs with a past or an event, and `strangers` of the others of each question to stand for them."""
+    random = np.random.default_rng([seed, 2_015])
+    parts = []
+    seen_at: list[int] | None = None
+    for node, (statistics, seconds, still_open) in zip(
+        questions.node, answers(events, questions, end), strict=True
+    ):
+        seen_at = seen_at or seen_columns(Pass(events).names)
+        rare = ~(statistics[:, seen_at] > 0).any(1) & still_open
+        rare[node] = False
+        others = np.flatnonzero(~rare)
+        others = others[others != node]
+        unmet = np.flatnonzero(rare)
+        drawn = random.permutation(unmet)[:strangers]
+        rows = np.concatenate([others, drawn])
+        weight = np.concatenate([np.ones(len(others)), np.full(len(drawn), len(unmet) / max(len(drawn), 1))])
+        parts.append((statistics[rows], seconds[rows], still_open[rows], weight))
+    return Asked(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
