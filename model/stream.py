@@ -47,7 +47,7 @@ class Stream:
             )
         if (np.diff(self.seconds) < 0).any():
             raise ValueError(f"seconds must not decrease in stream {self.name!r}")
-        if not 0 < self.splits[0] <= self.splits[1] <= len(self):
+        if len(self) and not 0 < self.splits[0] <= self.splits[1] <= len(self):
             raise ValueError(f"splits takes 0 < validation ≤ test ≤ {len(self)}, not {self.splits}")
 
     def __len__(self) -> int:

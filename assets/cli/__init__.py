@@ -15,6 +15,8 @@ import click
 from assets.cli.dev import dev
 from assets.cli.doctor import doctor
 from assets.cli.export import export
+from assets.cli.follow import follow
+from assets.cli.forecast import forecast
 from assets.cli.page import page
 from assets.cli.predict import predict
 from assets.cli.report import report
@@ -43,7 +45,10 @@ def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` as
         os.environ["LDG_HOME"] = str(home)
 
 
-for command in (run, reproduce, train, predict, export, report, page, sample, dev, doctor):
+for command in (
+    *(run, follow, forecast, reproduce, train, predict, export),
+    *(report, page, sample, dev, doctor),
+):
     ldg.add_command(command)
 
 

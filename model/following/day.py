@@ -1,23 +1,43 @@
 """Day after day: score yesterday's forecast, learn on, forecast; replay where data changed."""
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import date
 
-from pipeline.following.record import DayRecord
-from pipeline.following.rule import FollowRule
-from pipeline.lake import Lake
-from pipeline.sources.gharchive.normalize import EventRules
+import numpy as np
+import polars as pl
+from msgspec import convert
+
+from model.following.families import family_of
+from model.following.lane import MOST_RANKED, Lane, prune
+from model.following.switch import is_not_worse
+from pipeline.following.choice import Choice, choice_days, make_choice, stored_choice
+from pipeline.following.digest import digest_of
+from pipeline.following.events import events_from, followed_events, require_days
+from pipeline.following.files import FollowingFiles
+from pipeline.following.forecasts import forecast_rows
+from pipeline.following.record import (
+    DayRecord,
+    followed_days,
+    forget_days,
+    publish,
+    read_record,
+    write_record,
+)
+from pipeline.following.rule import FOLLOWING, LATE_DAYS, FollowRule
+from pipeline.following.scores import baseline_rows, communications, model_rows
+from pipeline.following.window import DAY, Window, end_of
+from pipeline.lake import Lake, sweep
+from pipeline.locks import hold
+from pipeline.schemas import FORECAST_SCORES, FORECASTS
 
 Log = Callable[[str], None]
+LONGEST_WAIT = 6 * 3600.0  # seconds: the other process may be training
 
 
 def follow_until(
-    lake: Lake,
-    rule: FollowRule,
-    rules: EventRules,
-    last: date,
-    first: date | None = None,
-    log: Log | None = None,
+    lake: Lake, rule: FollowRule, last: date, first: date | None = None, log: Log | None = None
 ) -> list[DayRecord]:
     """Follow every day up to `last`, whose events are in the lake; return the days made now, in order.
 
@@ -26,11 +46,156 @@ def follow_until(
     of its end. Days that are whole and whose data did not change are not made again. Where a day of the last
     14 changed, it and the days after it are made anew, from the snapshot before it.
     """
-    raise NotImplementedError
+    happening = "the archive is being followed"
+    with hold(lake.lock("datasets", FOLLOWING), happening, "ldg follow", LONGEST_WAIT, log):
+        sweep(lake.following)
+        start = start_day(lake, last, first, log)
+        return Chain(lake, rule, start, log).until(last)
 
 
-def follow_day(
-    lake: Lake, rule: FollowRule, rules: EventRules, day: date, log: Log | None = None
-) -> DayRecord:
-    """Score, learn on and forecast for one day; the day before must be whole."""
-    raise NotImplementedError
+def start_day(lake: Lake, last: date, first: date | None, log: Log | None) -> date:
+    """The day as of whose end the first forecast is made; an earlier one than before begins all over."""
+    days = followed_days(lake)
+    wanted = last if first is None else first - DAY
+    if days and (first is None or wanted >= days[0]):
+        return days[0]
+    if days:
+        forget_days(lake)
+        if log is not None:
+            log(f"following begins again, as of {wanted} instead of {days[0]}")
+    return wanted
+
+
+@dataclass
+class Chain:
+    """The days since following began on `start`, each made from the one before."""
+
+    lake: Lake
+    rule: FollowRule
+    start: date
+    log: Log | None = None
+    choices: dict[date, Choice] = field(default_factory=dict)
+    opened: dict[date, list[Lane]] = field(default_factory=dict)
+    oldest: date = date.min  # the first day that late data may have changed
+
+    def until(self, last: date) -> list[DayRecord]:
+        """Make what is not whole or not current up to `last`, in order."""
+        whole = followed_days(self.lake)
+        reached = min(last, whole[-1]) if whole else self.start
+        self.oldest = max(self.start, reached - (LATE_DAYS - 1) * DAY)
+        require_days(self.lake, self.oldest, last)
+        before = read_record(self.lake, self.oldest - DAY)
+        made = []
+        for day in Window(self.oldest, last):
+            record = self.current(day, before)
+            if record is None:
+                record = self.make(day, before)
+                made.append(record)
+            self.choose_anew(day, is_last=day == last)
+            before = record
+        assert before is not None
+        serving, challenger = self.lanes_of_next(before)
+        for lane in (*self.lanes(serving), *(self.lanes(challenger) if challenger else ())):
+            if not lane.holds(last):
+                lane.at(last)
+        prune(self.lake, last - LATE_DAYS * DAY)
+        return made
+
+    def choice(self, chosen_on: date) -> Choice:
+        """The people of a choice; one that late data cannot reach any more stays as it was made."""
+        if chosen_on not in self.choices:
+            stored = stored_choice(self.lake, chosen_on) if chosen_on < self.oldest else None
+            self.choices[chosen_on] = stored or make_choice(self.lake, self.rule, chosen_on, self.start)
+        return self.choices[chosen_on]
+
+    def lanes(self, chosen_on: date) -> list[Lane]:
+        """The models of these people, the one that decides first."""
+        if chosen_on not in self.opened:
+            self.opened[chosen_on] = [
+                Lane(self.lake, self.choice(chosen_on), variant, family_of(variant), self.log)
+                for variant in self.rule.variants
+            ]
+        return self.opened[chosen_on]
+
+    def lanes_of_next(self, before: DayRecord) -> tuple[date, date | None]:
+        """Who is served on the day after `before`, and who challenges."""
+        days = choice_days(self.lake, self.start)
+        challenger = before.challenger
+        if before.day in days and before.day > self.start:
+            is_other = self.choice(before.day).digest != self.choice(before.serving).digest
+            challenger = before.day if is_other else None
+        return before.serving, challenger
+
+    def digest(self, day: date, before: DayRecord | None) -> str:
+        """Everything that a day depends on."""
+        if before is None:
+            return digest_of([lane.digest(day) for lane in self.lanes(self.start)])
+        serving, challenger = self.lanes_of_next(before)
+        lanes = [*self.lanes(serving), *(self.lanes(challenger) if challenger else ())]
+        return digest_of([before.digest, serving.isoformat(), *(lane.digest(day) for lane in lanes)])
+
+    def current(self, day: date, before: DayRecord | None) -> DayRecord | None:
+        """The record of a day that is whole and that nothing has changed since; else None."""
+        record, files = read_record(self.lake, day), FollowingFiles.of(self.lake)
+        if record is None or not files.forecasts(day).exists():
+            return None
+        return record if record.digest == self.digest(day, before) else None
+
+    def make(self, day: date, before: DayRecord | None) -> DayRecord:
+        """Score, learn on and forecast for one day; its record is written last."""
+        started = time.perf_counter()
+        digest, files = self.digest(day, before), FollowingFiles.of(self.lake)
+        serving, challenger = (self.start, None) if before is None else self.lanes_of_next(before)
+        if before is not None:
+            publish(self.scores(day, before), FORECAST_SCORES, files.scores(day))
+        for lane in (*self.lanes(serving), *(self.lanes(challenger) if challenger else ())):
+            lane.at(day)
+        if challenger and is_not_worse(self.lanes(challenger)[0], self.lanes(serving)[0], day):
+            serving, challenger = challenger, None
+        publish(self.forecasts(day, serving), FORECASTS, files.forecasts(day))
+        events, _ = followed_events(self.lake, self.choice(serving), day)
+        record = DayRecord(
+            day, digest, serving, challenger, events.height, round(time.perf_counter() - started, 3)
+        )
+        write_record(self.lake, record)
+        if self.log is not None:
+            self.log(f"{day}: {events.height:,} events followed, {record.seconds:.1f} s")
+        return record
+
+    def scores(self, day: date, before: DayRecord) -> pl.DataFrame:
+        """How the forecasts of the day before did, beside what learns nothing."""
+        choice = self.choice(before.serving)
+        events, _ = followed_events(self.lake, choice, day)
+        past, digests = events_from(self.lake, choice, choice.window.first, day - DAY)
+        asked = communications(events, MOST_RANKED)
+        rows = []
+        for lane in self.lanes(before.serving):
+            model = lane.at(day - DAY)
+            hazard = model.hazard
+            ranks = lane.ranks(day)
+            rows += model_rows(lane.variant, past, events, ranks, hazard, -np.expm1(-hazard))
+        rows += baseline_rows(past, events, asked, len(choice.names), len(digests))
+        return pl.DataFrame(rows, infer_schema_length=None).with_columns(
+            dataset=pl.lit(FOLLOWING), as_of=pl.lit(end_of(day - DAY)), scored_until=pl.lit(end_of(day))
+        )
+
+    def forecasts(self, day: date, serving: date) -> pl.DataFrame:
+        """The forecasts as of the end of a day."""
+        parts = [
+            forecast_rows(lane.variant, lane.choice.names, lane.at(day).hazard, end_of(day))
+            for lane in self.lanes(serving)
+        ]
+        return pl.concat(parts).with_columns(dataset=pl.lit(FOLLOWING))
+
+    def choose_anew(self, day: date, *, is_last: bool) -> None:
+        """Choose people on a day on which it is time, or on the last one if the rule is another now."""
+        days = choice_days(self.lake, self.start)
+        if day in days or day == self.start:
+            self.choice(day)
+            return
+        latest = stored_choice(self.lake, max(one for one in days if one < day))
+        assert latest is not None
+        is_due = (day - latest.chosen_on).days >= self.rule.reselect
+        is_other = convert(latest.facts["rule"], FollowRule).people != self.rule.people
+        if is_due or (is_last and is_other):
+            self.choice(day)

@@ -121,26 +121,43 @@ def learn_epoch(
     generators = [
         torch.Generator().manual_seed((seed + 1) * 1_000_003 + fit.epoch) for seed in settings.seeds
     ]
-    for tensor in fit.weights.values():
-        tensor.requires_grad_()
-    mask = first_mask(layout)
     for start in range(0, events, settings.batch):
         rows = np.sort(order[start : start + settings.batch])
-        x = torch.from_numpy(sample.x[rows]).float()
-        seen = torch.from_numpy(sample.seen[rows])
-        drop = dropout_masks(layout, seen.numel(), settings.dropout, generators)
-        parts = log_intensities(fit.weights, layout, x.flatten(0, 2), seen.flatten(), drop)
-        losses = conditional_logit(log_intensity(parts).unflatten(1, seen.shape))
-        losses.sum().backward()
-        gradient = fit.weights["first"].grad
-        assert gradient is not None
-        if mask is not None:
-            gradient *= mask
-        step(fit, rate_at(fit.steps, per_epoch * settings.epochs, settings), settings)
-        fit.losses.append(losses.detach().numpy())
-        advance(len(rows), f"loss {losses.mean().item():.3f}")
-    fit.weights = {name: tensor.detach() for name, tensor in fit.weights.items()}
+        rate = rate_at(fit.steps, per_epoch * settings.epochs, settings)
+        losses = learn_batch(fit, sample.x[rows], sample.seen[rows], layout, settings, rate, generators)
+        fit.losses.append(losses)
+        advance(len(rows), f"loss {losses.mean():.3f}")
     fit.epoch += 1
+
+
+def learn_batch(
+    fit: Fit,
+    x: np.ndarray,
+    seen: np.ndarray,
+    layout: Layout,
+    settings: RemSettings,
+    rate: float,
+    generators: list[torch.Generator],
+) -> np.ndarray:
+    """One step of AdamW on a batch: `x` (B, 2, 1 + C, F) with the truth first, `seen` (B, 2, 1 + C).
+
+    `generators` draw the dropout of each seed. Returns the loss before the step, (S).
+    """
+    for tensor in fit.weights.values():
+        tensor.requires_grad_()
+    drop = dropout_masks(layout, seen.size, settings.dropout, generators)
+    rows = torch.from_numpy(x).float().flatten(0, 2)  # (B · 2 · (1 + C), F)
+    parts = log_intensities(fit.weights, layout, rows, torch.from_numpy(seen).flatten(), drop)
+    losses = conditional_logit(log_intensity(parts).unflatten(1, seen.shape))
+    losses.sum().backward()
+    gradient = fit.weights["first"].grad
+    assert gradient is not None
+    mask = first_mask(layout)
+    if mask is not None:
+        gradient *= mask
+    step(fit, rate, settings)
+    fit.weights = {name: tensor.detach() for name, tensor in fit.weights.items()}
+    return losses.detach().numpy()
 
 
 @torch.no_grad()

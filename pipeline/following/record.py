@@ -53,6 +53,12 @@ def followed_days(lake: Lake) -> list[date]:
     return sorted(date.fromisoformat(path.stem) for path in folder.glob("????-??-??.json"))
 
 
+def forget_days(lake: Lake) -> None:
+    """No day is whole any more; what was published stays until it is replaced."""
+    for day in reversed(followed_days(lake)):
+        FollowingFiles.of(lake).record(day).unlink(missing_ok=True)
+
+
 def publish(rows: pl.DataFrame, table: Table, path: Path) -> None:
     """Write a day's rows, marked as revised where they are others than those published before."""
     rows = table.cast(rows.with_columns(revised=pl.lit(value=False)))

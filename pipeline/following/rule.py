@@ -35,6 +35,11 @@ class FollowRule:
         if not self.variants or len(set(self.variants)) < len(self.variants):
             raise ValueError(f"variants takes one or more different names, not {self.variants}")
 
+    @property
+    def people(self) -> tuple[object, ...]:
+        """What decides whom to follow."""
+        return self.days, self.nodes, self.accounts, self.organizations
+
     def as_json(self) -> dict[str, Any]:
         """The rule as files name it."""
         return {

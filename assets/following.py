@@ -1,0 +1,45 @@
+"""Following as one thing to do: bring the days, follow them, show them in the warehouse."""
+
+from collections.abc import Callable
+from datetime import date, datetime
+
+from pipeline.following.bring import bring
+from pipeline.following.record import DayRecord, followed_days
+from pipeline.following.rule import follow_rule
+from pipeline.following.window import DAY, Window, window_until
+from pipeline.settings import Settings
+from pipeline.sources.gharchive.source import event_rules, fetch_settings
+
+
+def days_needed(settings: Settings, last: date, first: date | None) -> Window:
+    """The days that must be in the lake to follow up to `last`: the first window, and all since."""
+    followed = followed_days(settings.lake)
+    start = min([*followed[:1], last if first is None else first - DAY])
+    return Window(window_until(start, settings.follow_days).first, last)
+
+
+def follow_archive(
+    settings: Settings,
+    last: date,
+    first: date | None = None,
+    log: Callable[[str], None] | None = None,
+    now: datetime | None = None,
+) -> list[DayRecord]:
+    """Bring what is needed of the archive, follow up to `last`, and show what was made in the warehouse."""
+    from model.following.day import follow_until
+    from pipeline.results.warehouse import build_warehouse
+
+    lake = settings.lake
+    bring(
+        lake,
+        days_needed(settings, last, first),
+        fetch_settings(settings),
+        event_rules(settings),
+        keep_raw=settings.follow_keep_raw,
+        now=now,
+        log=log,
+    )
+    records = follow_until(lake, follow_rule(settings), last, first, log)
+    if records:
+        build_warehouse(lake)
+    return records

@@ -1,0 +1,201 @@
+"""A lane: one model of one choice of people, from its training through every day since.
+
+Its chain of digests says what it depends on: the training on the people, their events and the settings; each
+day on the day before and on its events. A snapshot holds as long as the digest in it is the day's, so that
+late data is put right by starting from the last snapshot that still holds.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from model.checkpoint import CheckpointError, read_tensors, write_tensors
+from model.following.follower import Family, Follower
+from pipeline.following.chance import Chance
+from pipeline.following.choice import Choice
+from pipeline.following.digest import digest_of
+from pipeline.following.events import events_from, followed_events
+from pipeline.following.files import FollowingFiles
+from pipeline.following.rule import FOLLOWING, JUDGED_DAYS
+from pipeline.following.scores import communications, happened
+from pipeline.following.window import DAY, Window, end_of
+from pipeline.lake import Lake, read_parquet, write_json, write_parquet
+from pipeline.rem_variants import HISTORY
+from pipeline.runs import commit
+
+Log = Callable[[str], None]
+VERSION = 1  # of what a day does: raise it when the same events would leave another model
+MOST_RANKED = 5_000  # communications of a day that are ranked; of more, so many spread evenly
+
+
+@dataclass
+class Model:
+    """A follower at the end of a day, and how far its forecasts can be believed."""
+
+    day: date
+    follower: Follower
+    chance: Chance
+
+    @cached_property
+    def log_intensity(self) -> np.ndarray:
+        """log λ (N, N) of every ordered pair as of the end of the day."""
+        return self.follower.outlook(end_of(self.day))
+
+    @property
+    def hazard(self) -> np.ndarray:
+        """Expected events (N, N) of every ordered pair on the day after."""
+        return self.chance.hazard(self.log_intensity, self.day + DAY)
+
+
+class Lane:
+    """The model `variant` of the people of `choice`; days are made when asked for."""
+
+    def __init__(
+        self, lake: Lake, choice: Choice, variant: str, family: Family, log: Log | None = None
+    ) -> None:
+        self.lake, self.choice, self.variant, self.family, self.log = lake, choice, variant, family, log
+        self.files = FollowingFiles.of(lake)
+        self.model: Model | None = None
+        self.digests: dict[date, str] = {}
+
+    @property
+    def trained_until(self) -> date:
+        """The last day that the training learned from; the days from there to the choice it learned on."""
+        return self.choice.chosen_on - JUDGED_DAYS * DAY
+
+    def digest(self, day: date) -> str:
+        """What the model at the end of a day depends on."""
+        if day not in self.digests:
+            if day <= self.trained_until:
+                _, events = events_from(
+                    self.lake, self.choice, self.choice.window.first, self.choice.chosen_on
+                )
+                known = [VERSION, self.variant, self.family.identity(), self.choice.digest, events]
+            else:
+                known = [self.digest(day - DAY), followed_events(self.lake, self.choice, day)[1]]
+            self.digests[day] = digest_of(known)
+        return self.digests[day]
+
+    def ranks(self, day: date) -> pl.DataFrame:
+        """How the communications of a day were ranked online, just before they were learned from."""
+        if not self.holds(day):
+            self.at(day)
+        return read_parquet(self.folder(day) / "ranks.parquet")
+
+    def at(self, day: date) -> Model:
+        """The model at the end of a day: in memory, from its snapshot, or learned on from an earlier one."""
+        if self.model is not None and self.model.day == day and self.holds(day):
+            return self.model
+        start = day
+        while start > self.trained_until and not self.holds(start):
+            start -= DAY
+        if self.model is None or self.model.day != start:
+            self.model = self.load(start) if self.holds(start) else self.train()
+        for following in Window(start + DAY, day) if start < day else ():
+            self.model = self.learn_on(self.model, following)
+        return self.model
+
+    def holds(self, day: date) -> bool:
+        """Whether there is a snapshot of this very day."""
+        try:
+            return json.loads((self.folder(day) / "made.json").read_bytes())["digest"] == self.digest(day)
+        except (FileNotFoundError, ValueError, KeyError):
+            return False
+
+    def folder(self, day: date) -> Path:
+        """Where the snapshot of a day is."""
+        return self.files.snapshot(self.variant, self.choice.chosen_on, day)
+
+    def load(self, day: date) -> Model:
+        """The model of a snapshot; a damaged one is removed and made again."""
+        folder = self.folder(day)
+        try:
+            follower, _ = self.family.load(folder / "model.safetensors")
+            tensors, _ = read_tensors(folder / "chance.safetensors")
+        except CheckpointError:
+            shutil.rmtree(folder, ignore_errors=True)
+            return self.at(day)
+        return Model(day, follower, Chance.from_arrays({name: t.numpy() for name, t in tensors.items()}))
+
+    def store(self, model: Model, ranks: pl.DataFrame | None = None) -> None:
+        """Write a snapshot, what makes it hold last."""
+        import torch
+
+        folder = self.folder(model.day)
+        made = folder / "made.json"
+        made.unlink(missing_ok=True)
+        if ranks is not None:
+            write_parquet(ranks, folder / "ranks.parquet")
+        arrays = {name: torch.from_numpy(np.atleast_1d(a)) for name, a in model.chance.arrays().items()}
+        write_tensors(arrays, {}, folder / "chance.safetensors")
+        model.follower.save(folder / "model.safetensors", {})
+        write_json({"digest": self.digest(model.day)}, made)
+
+    def train(self) -> Model:
+        """Train from the window's start; the last seven days choose the epoch."""
+        window, nodes = self.choice.window, len(self.choice.names)
+        past, _ = events_from(self.lake, self.choice, window.first, self.trained_until)
+        judged, _ = events_from(self.lake, self.choice, self.trained_until + DAY, window.last)
+        if self.log is not None:
+            self.log(
+                f"{self.variant}: trains on {past.height:,} events among {nodes:,} people "
+                f"from {window.first} to {self.trained_until}"
+            )
+        follower, facts = self.family.train(window, nodes, past, judged, self.log)
+        chance = Chance.new(nodes)
+        for day in Window(window.first, self.trained_until):
+            chance.remember(happened(followed_events(self.lake, self.choice, day)[0], nodes))
+        model = Model(self.trained_until, follower, chance)
+        self.store(model)
+        settings = self.family.identity() | {
+            "window": [str(window.first), str(window.last)],
+            "nodes": nodes,
+            "events": past.height,
+            "epochs_measured": facts["epochs"],
+            "mar": facts["mar"],
+        }
+        row = {
+            "dataset": FOLLOWING,
+            "variant": self.variant,
+            "interaction": HISTORY,
+            "current": True,
+            "seeds": [0],
+            "chosen_epochs": [facts["chosen_epoch"]],
+            "stopped_seeds": [],
+            "parameters": facts["parameters"],
+            "settings": json.dumps(settings),
+            "seconds": facts["seconds"],
+            "commit": commit(),
+            "finished_at": datetime.now(UTC).replace(tzinfo=None, microsecond=0).isoformat(),
+            "fingerprint": self.digest(self.trained_until),
+            "folder": self.files.lane(self.variant, self.choice.chosen_on)
+            .relative_to(self.lake.home)
+            .as_posix(),
+        }
+        write_json(row, self.files.training(self.variant, self.choice.chosen_on))
+        return model
+
+    def learn_on(self, model: Model, day: date) -> Model:
+        """One day further: ranked with still weights, learned from, its outcome remembered; and stored."""
+        events, _ = followed_events(self.lake, self.choice, day)
+        expected = model.log_intensity
+        ranks = model.follower.rank(events, communications(events, MOST_RANKED))
+        model.follower.learn(events, day)
+        model.chance.observe(expected, day, happened(events, len(self.choice.names)))
+        further = Model(day, model.follower, model.chance)
+        self.store(further, ranks)
+        return further
+
+
+def prune(lake: Lake, oldest: date) -> None:
+    """Remove the snapshots of days before `oldest`, which no late data can ask for."""
+    for folder in (lake.following / "models").glob("*/*/????-??-??"):
+        if date.fromisoformat(folder.name) < oldest:
+            shutil.rmtree(folder, ignore_errors=True)

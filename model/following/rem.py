@@ -1,0 +1,316 @@
+"""A relational-event model that follows: its statistics move with every event, its weights with every day."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from model.checkpoint import read_tensors, write_tensors
+from model.following.follower import Log
+from model.history.events import MOST_TYPES, Events
+from model.history.reading import Pass
+from model.history.registry import groups
+from model.history.room import from_arrays, to_arrays
+from model.history.state import History, new_history
+from model.rem.candidates import draw_candidates, learned_events
+from model.rem.learning import READ_AT_ONCE, Fit, Sample, learn_batch, learn_epoch, new_fit, seen_columns
+from model.rem.network import Layout, layout_of
+from model.rem.ranking import columns_of, score_everyone
+from model.rem.settings import VERSION, RemSettings
+from model.rem.standard import Standard
+from model.stream import Stream
+from pipeline.following.events import FOLLOWED_EVENTS
+from pipeline.following.rule import FOLLOWING
+from pipeline.following.scores import RANKED, communications
+from pipeline.following.window import Window, span
+from pipeline.progress import Progress
+from pipeline.rem_variants import RemVariant
+from pipeline.results.metrics import mid_ranks
+
+RATE = 3e-4  # of learning on: small and constant
+MOST_LEARNED = 100_000  # the latest events of a window that weights learn from; all enter the statistics
+MOST_MEASURED = 1_000  # events that an epoch is chosen on
+PAIRS_AT_ONCE = 8192  # scored together: bounds memory whatever the number of nodes
+
+
+@dataclass(frozen=True)
+class RemFamily:
+    """Followers of one relational-event variant."""
+
+    variant: RemVariant
+    settings: RemSettings
+
+    def identity(self) -> dict[str, Any]:
+        """Variant, settings, and versions."""
+        return {
+            "version": VERSION,
+            "variant": self.variant.as_json(),
+            "settings": asdict(self.settings),
+            "rate": RATE,
+            "most_learned": MOST_LEARNED,
+        }
+
+    def train(
+        self, window: Window, nodes: int, past: pl.DataFrame, judged: pl.DataFrame, log: Log | None
+    ) -> tuple["RemFollower", dict[str, Any]]:
+        """Epochs over the latest of `past`; the one that ranks `judged` best is chosen."""
+        torch.set_num_threads(1)
+        started = time.perf_counter()
+        begin = span(window.first)[0]
+        types = types_of(past)
+        history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))
+        follower = RemFollower(self, begin, types, new_fit(self.layout(types), self.settings), history)
+        if not past.is_empty():
+            follower.standardize(past)
+        sample_random = np.random.default_rng(2_013)
+        measured: list[float] = []
+        best = follower.fit
+        asked = communications(judged, MOST_MEASURED)
+        for epoch in range(self.settings.epochs):
+            follower.history = from_arrays(to_arrays(history))
+            label = f"{self.variant.name}: epoch {epoch + 1}/{self.settings.epochs}"
+            sample = follower.sample(past, MOST_LEARNED, sample_random)
+            with Progress(label, len(sample.x), "events", log) as progress:
+                learn_epoch(follower.fit, sample, follower.layout, self.settings, progress.advance)
+            ranked = follower.rank(judged, asked)
+            measured.append(float(ranked.select("rank_v", "rank_u").to_numpy().mean()) if len(asked) else 0.0)
+            if measured[-1] <= min(measured):
+                best = copied(follower.fit)
+        follower.fit = best
+        return follower, {
+            "epochs": len(measured),
+            "chosen_epoch": int(np.argmin(measured)) + 1 if measured else 0,
+            "mar": min(measured, default=None),
+            "parameters": sum(tensor[0].numel() for tensor in best.weights.values()),
+            "seconds": time.perf_counter() - started,
+        }
+
+    def layout(self, types: tuple[str, ...]) -> Layout:
+        """Which statistics the networks read."""
+        return layout_of(self.variant, self.settings, groups(len(types)))
+
+    def load(self, path: Path) -> tuple["RemFollower", dict[str, Any]]:
+        """The follower that was saved."""
+        torch.set_num_threads(1)
+        tensors, header = read_tensors(path)
+        facts = header["follower"]
+        types = tuple(facts["types"])
+        fit = new_fit(self.layout(types), self.settings)
+        for name in fit.weights:
+            fit.weights[name] = tensors[f"weights.{name}"]
+            fit.moments[name] = (tensors[f"moment.0.{name}"], tensors[f"moment.1.{name}"])
+        fit.averaged = {name: tensor.clone() for name, tensor in fit.weights.items()}
+        fit.steps, fit.standard = facts["steps"], Standard.from_tensors(tensors, "standard.")
+        history = from_arrays(
+            {
+                name.removeprefix("history."): tensor.numpy()
+                for name, tensor in tensors.items()
+                if name.startswith("history.")
+            }
+        )
+        return RemFollower(self, datetime.fromisoformat(facts["begin"]), types, fit, history), header
+
+
+class RemFollower:
+    """Weights with the optimizer's moments, and the statistics of all that has happened since `begin`."""
+
+    def __init__(
+        self, family: RemFamily, begin: datetime, types: tuple[str, ...], fit: Fit, history: History
+    ) -> None:
+        self.family, self.begin, self.types, self.fit, self.history = family, begin, types, fit, history
+        self.layout = family.layout(types)
+        self.nodes = len(history.head)
+
+    def stream(self, events: pl.DataFrame) -> Events:
+        """Events as the statistics read them, numbered from 0."""
+        place = {name: number for number, name in enumerate(self.types)}
+        count = events.height
+        return Events(
+            Stream(
+                name=FOLLOWING,
+                fingerprint="",
+                nodes=self.nodes,
+                u=events["u"].to_numpy().astype(np.int64),
+                v=events["v"].to_numpy().astype(np.int64),
+                k=(events["kind"] == "communication").to_numpy().astype(np.int64),
+                seconds=(events["created_at"] - self.begin).dt.total_microseconds().to_numpy() / 1e6,
+                start=self.begin,
+                idx=np.arange(count),
+                splits=(count, count),
+                associations=np.zeros((self.nodes, self.nodes), bool),
+                features=None,
+            ),
+            self.types,
+            np.array([place.get(name, len(self.types) - 1) for name in events["type"]], np.int64),
+            np.empty((0, 2), np.int64),
+            seconds_of_day(self.begin),
+            seconds_of_week(self.begin),
+        )
+
+    def reading(self, events: pl.DataFrame, history: History) -> Pass:
+        """A pass over `events` that goes on from `history`."""
+        history.sizes[2] = 0  # positions are those of these events
+        return Pass(self.stream(events), by_role=self.family.variant.by_role, history=history)
+
+    def standardize(self, past: pl.DataFrame) -> None:
+        """Take means and deviations of the statistics from every eighth event."""
+        reading = self.reading(past, from_arrays(to_arrays(self.history)))
+        asked = self.learnable(reading, MOST_LEARNED)[::8]
+        candidates = draw_candidates(
+            reading.events.stream, asked, self.family.settings.candidates, np.random.default_rng(7)
+        )
+        raw = reading.read(past.height, asked, candidates)
+        self.fit.standard = Standard.of(raw[..., self.layout.columns])
+
+    def learnable(self, reading: Pass, most: int) -> np.ndarray:
+        """The positions to learn from: the latest communications, without the first, whose past is short."""
+        stream, settings = reading.events.stream, self.family.settings
+        begin = 0 if int(reading.history.sizes[0]) else min(settings.silent, len(stream) // 10)
+        return learned_events(stream, begin, len(stream))[-most:]
+
+    def sample(self, events: pl.DataFrame, most: int, random: np.random.Generator) -> Sample:
+        """Statistics of the latest of `events` and of drawn candidates; the events enter the history."""
+        if events.is_empty():
+            return Sample(
+                np.empty((0, 2, 1, len(self.layout.columns)), np.float16), np.empty((0, 2, 1), bool)
+            )
+        reading = self.reading(events, self.history)
+        stream, settings = reading.events.stream, self.family.settings
+        seen_at = seen_columns(reading.names)
+        asked = self.learnable(reading, most)
+        standard = self.fit.standard
+        assert standard is not None
+        parts = []
+        for start in range(0, len(asked), READ_AT_ONCE):
+            part = asked[start : start + READ_AT_ONCE]
+            raw = reading.read(
+                int(part[-1]) + 1, part, draw_candidates(stream, part, settings.candidates, random)
+            )
+            x = standard(raw[..., self.layout.columns]).astype(np.float16)
+            parts.append((x, (raw[..., seen_at] > 0).any(-1)))
+        reading.skip(len(stream))
+        self.history = reading.history
+        if not parts:
+            return Sample(
+                np.empty((0, 2, 1, len(self.layout.columns)), np.float16), np.empty((0, 2, 1), bool)
+            )
+        return Sample(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def learn(self, events: pl.DataFrame, day: date) -> None:
+        """A step of the optimizer for every batch of the day's events, in their order."""
+        torch.set_num_threads(1)
+        settings = self.family.settings
+        if self.fit.standard is None and not events.is_empty():
+            self.standardize(events)
+        sample = self.sample(events, MOST_LEARNED, np.random.default_rng([day.toordinal(), 2_013]))
+        generators = [
+            torch.Generator().manual_seed((seed + 1) * 1_000_003 + day.toordinal()) for seed in settings.seeds
+        ]
+        for start in range(0, len(sample.x), settings.batch):
+            rows = slice(start, start + settings.batch)
+            learn_batch(self.fit, sample.x[rows], sample.seen[rows], self.layout, settings, RATE, generators)
+
+    def rank(self, events: pl.DataFrame, asked: np.ndarray) -> pl.DataFrame:
+        """Ranks and log scores, every node a candidate; see `Follower`."""
+        torch.set_num_threads(1)
+        standard = self.fit.standard
+        if not len(asked) or standard is None:
+            return pl.DataFrame(schema=RANKED)
+        reading = self.reading(events, from_arrays(to_arrays(self.history)))
+        stream, nodes = reading.events.stream, self.nodes
+        everyone = np.arange(nodes)
+        by_role = self.family.variant.by_role
+        sides = [columns_of(self.layout, reading.names, acts=acts or not by_role) for acts in (True, False)]
+        seen_at = seen_columns(reading.names)
+        ranks, logs = np.empty((len(asked), 2)), np.empty((len(asked), 2))
+        for start in range(0, len(asked), batch := max(1, PAIRS_AT_ONCE // (2 * nodes))):
+            part = asked[start : start + batch]
+            raw = reading.read(int(part[-1]) + 1, part, np.broadcast_to(everyone, (len(part), 2, nodes)))
+            ends = stream.u[part], stream.v[part]
+            rows = np.arange(len(part))
+            for side, columns in enumerate(sides):
+                known, truth = ends[side], ends[1 - side]
+                scores = score_everyone(
+                    self.fit.weights, self.layout, standard, raw[:, side], known, columns, seen_at
+                )[0]
+                ranks[start : start + batch, side] = mid_ranks(scores, truth, known)
+                scores = scores.astype(np.float64)
+                scores[rows, known] = -np.inf
+                largest = scores.max(1, keepdims=True)
+                total = largest[:, 0] + np.log(np.exp(scores - largest).sum(1))
+                logs[start : start + batch, side] = scores[rows, truth] - total
+        return pl.DataFrame(
+            {"position": asked, "rank_v": ranks[:, 0], "rank_u": ranks[:, 1], "log_score": logs.mean(1)},
+            schema=RANKED,
+        )
+
+    def outlook(self, as_of: datetime) -> np.ndarray:
+        """log λ (N, N) as of a moment; where nothing was learned yet, everyone is as likely."""
+        torch.set_num_threads(1)
+        log_intensity = np.zeros((self.nodes, self.nodes), np.float32)
+        standard = self.fit.standard
+        if standard is not None:
+            reading = self.reading(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
+            now = (as_of - self.begin).total_seconds()
+            seen_at, columns = seen_columns(reading.names), columns_of(self.layout, reading.names, acts=True)
+            for nodes in batches(self.nodes, max(1, PAIRS_AT_ONCE // self.nodes)):
+                raw = np.stack([reading.ask(int(node), now) for node in nodes])
+                log_intensity[nodes] = score_everyone(
+                    self.fit.weights, self.layout, standard, raw, nodes, columns, seen_at
+                )[0]
+        np.fill_diagonal(log_intensity, -np.inf)
+        return log_intensity
+
+    def save(self, path: Path, header: dict[str, Any]) -> None:
+        """Weights, moments, standard and statistics in one file."""
+        fit = self.fit
+        tensors = {f"weights.{name}": tensor for name, tensor in fit.weights.items()}
+        for name, moments in fit.moments.items():
+            tensors |= {f"moment.{number}.{name}": moment for number, moment in enumerate(moments)}
+        if fit.standard is not None:
+            tensors |= fit.standard.tensors("standard.")
+        tensors |= {
+            f"history.{name}": torch.from_numpy(array) for name, array in to_arrays(self.history).items()
+        }
+        facts = {"types": list(self.types), "begin": self.begin.isoformat(), "steps": fit.steps}
+        write_tensors(tensors, header | {"follower": facts}, path)
+
+
+def batches(count: int, size: int) -> Iterator[np.ndarray]:
+    """0 … count − 1 in pieces."""
+    for start in range(0, count, size):
+        yield np.arange(start, min(start + size, count))
+
+
+def copied(fit: Fit) -> Fit:
+    """A fit that stays when the other goes on."""
+    return Fit(
+        {name: tensor.clone() for name, tensor in fit.weights.items()},
+        {name: tensor.clone() for name, tensor in fit.averaged.items()},
+        {name: (mean.clone(), square.clone()) for name, (mean, square) in fit.moments.items()},
+        fit.steps,
+        fit.epoch,
+        fit.standard,
+    )
+
+
+def types_of(events: pl.DataFrame) -> tuple[str, ...]:
+    """The types of events by how frequent they are, and a last place for all others."""
+    counted = events["type"].value_counts().sort(["count", "type"], descending=[True, False])
+    return (*counted["type"].to_list()[: MOST_TYPES - 1], "others")
+
+
+def seconds_of_day(moment: datetime) -> float:
+    """Since midnight."""
+    return (moment - moment.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
+
+
+def seconds_of_week(moment: datetime) -> float:
+    """Since Monday's midnight."""
+    return seconds_of_day(moment) + moment.weekday() * 86_400.0

@@ -1,0 +1,38 @@
+"""When new people are taken on: once their model is not worse than the old one where both can be compared."""
+
+from datetime import date
+from typing import cast
+
+import polars as pl
+
+from model.following.lane import Lane
+from pipeline.following.events import followed_events
+from pipeline.following.rule import JUDGED_DAYS
+from pipeline.following.window import window_until
+
+
+def is_not_worse(challenger: Lane, serving: Lane, day: date) -> bool:
+    """Whether the challenger ranked the last seven days' events that both follow at least as well.
+
+    Ranks are taken relative to the number of candidates, which may differ. Where there is no such event,
+    there is nothing to lose.
+    """
+    both = {name.lower() for name in challenger.choice.names} & {
+        name.lower() for name in serving.choice.names
+    }
+    one, other = (relative_rank(lane, day, both) for lane in (challenger, serving))
+    return one is None or other is None or one <= other
+
+
+def relative_rank(lane: Lane, day: date, people: set[str]) -> float | None:
+    """The mean rank of the last seven days' events among `people`, 1 being the last; None without any."""
+    nodes = pl.Series([node for node, name in enumerate(lane.choice.names) if name.lower() in people])
+    parts = []
+    for one in window_until(day, JUDGED_DAYS):
+        events = followed_events(lane.lake, lane.choice, one)[0].with_row_index("position")
+        ranks = lane.ranks(one).join(
+            events.select(pl.col("position").cast(pl.Int64), "u", "v"), on="position"
+        )
+        parts.append(ranks.filter(pl.col("u").is_in(nodes) & pl.col("v").is_in(nodes)))
+    mean = pl.concat(parts).select(((pl.col("rank_v") + pl.col("rank_u")) / 2).mean()).item()
+    return None if mean is None else cast("float", mean) / max(len(lane.choice.names) - 1, 1)

@@ -1,0 +1,144 @@
+"""How a forecast came out: ranks of the day's communications, and the probabilities that were given.
+
+Each communication is ranked in both directions as everywhere (`pipeline.results.metrics`). What learns
+nothing is ranked on the same events, both ways of looking at it: *online*, where it goes on observing, and
+*as forecast*, as it stood when the day began.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from pipeline.names import NEVER_SEEN
+from pipeline.results.baselines import (
+    Predictor,
+    Updates,
+    add,
+    decayed_popularity,
+    online,
+    ranks,
+    recency_then_popularity,
+)
+from pipeline.results.metrics import metrics, mid_ranks, with_history
+from pipeline.results.pairs import pair_counts
+from pipeline.schemas import FOLLOWING_BASELINES, FORECAST_SCORES
+
+ONLINE, AS_FORECAST = "online", "as_forecast"
+SCORES = FORECAST_SCORES.names[3:-1]
+SMALLEST = 1e-9  # a probability of nothing, or of certainty, would make one surprise infinite
+RANKED = {"position": pl.Int64, "rank_v": pl.Float64, "rank_u": pl.Float64, "log_score": pl.Float64}
+
+
+def communications(events: pl.DataFrame, most: int) -> np.ndarray:
+    """The positions of a day's communications; of more than `most`, so many spread evenly over the day."""
+    every = np.flatnonzero((events["kind"] == "communication").to_numpy())
+    return every if len(every) <= most else every[np.linspace(0, len(every) - 1, most).round().astype(int)]
+
+
+def numbered(past: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """The past and the day in one table, as what learns nothing reads it: with `idx`, `split` and `pair`."""
+    both = pl.concat([past.with_columns(split=pl.lit("train")), events.with_columns(split=pl.lit("test"))])
+    return with_history(both.with_row_index("idx").with_columns(pl.col("idx", "u", "v").cast(pl.Int64)))
+
+
+def baseline_predictors(table: pl.DataFrame, nodes: int) -> Iterator[Predictor]:
+    """Those of `FOLLOWING_BASELINES` in their order, each having seen the past of `table` and going on."""
+    test = table.filter(pl.col("split") == "test")
+    happening: Updates = list(
+        zip((test["idx"] + 1).to_list(), test["u"].to_list(), test["v"].to_list(), strict=True)
+    )
+    yield recency_then_popularity(table, nodes, happening, by_role=True)
+    counts = pair_counts(table.filter(pl.col("split") == "train"), nodes)
+    yield online("frequency", counts, happening, lambda scores, _, u, v: add(scores, u, v))
+    yield decayed_popularity(table, nodes, happening, by_role=True)
+
+
+def baseline_rows(
+    past: pl.DataFrame, events: pl.DataFrame, asked: np.ndarray, nodes: int, days: int
+) -> list[dict]:
+    """The scores of what learns nothing, on the events `asked` about; `days` is how many the past spans."""
+    table = numbered(past, events)
+    judged = table[(asked + past.height).tolist()]
+    rows = []
+    for how in (ONLINE, AS_FORECAST):
+        for name, predictor in zip(FOLLOWING_BASELINES, baseline_predictors(table, nodes), strict=True):
+            frozen = predictor if how == ONLINE else replace(predictor, updates=())
+            ranked = ranks(frozen, judged, nodes) if judged.height else pl.DataFrame(schema=RANKED)
+            ranked = ranked.with_columns(judged["pair"])
+            row = score_row(name, how, ranked, learns=False)
+            if name == "frequency" and how == AS_FORECAST:
+                row |= pair_scores(habit(past, nodes, days), happened(events, nodes))
+            rows.append(row)
+    return rows
+
+
+def model_rows(
+    name: str,
+    past: pl.DataFrame,
+    events: pl.DataFrame,
+    online_ranks: pl.DataFrame,
+    log_intensity: np.ndarray,
+    probability: np.ndarray,
+) -> list[dict]:
+    """The scores of a model: its ranks online, and its forecast (N, N) as it stood."""
+    asked = online_ranks["position"].to_numpy()
+    table = numbered(past, events)
+    judged = table[(asked + past.height).tolist()]
+    pair = judged["pair"]
+    stood = listed_ranks(log_intensity, judged["u"].to_numpy(), judged["v"].to_numpy())
+    as_forecast = pl.DataFrame({"rank_v": stood[:, 0], "rank_u": stood[:, 1], "pair": pair})
+    row = score_row(name, ONLINE, online_ranks.with_columns(pair), learns=True)
+    row["log_score"] = online_ranks["log_score"].mean()
+    return [
+        row,
+        score_row(name, AS_FORECAST, as_forecast, learns=True)
+        | pair_scores(probability, happened(events, len(probability))),
+    ]
+
+
+def listed_ranks(scores: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Ranks (E, 2) of v among u's candidates, a row of `scores` (N, N), and of u among v's, a column."""
+    if not len(u):
+        return np.empty((0, 2))
+    return np.stack([mid_ranks(scores[u], v, u), mid_ranks(scores.T[v], u, v)], 1)
+
+
+def score_row(name: str, how: str, ranked: pl.DataFrame, *, learns: bool) -> dict:
+    """A row of `forecast_scores` from ranks and whether their pairs were seen before."""
+    strangers = ranked.filter(pl.col("pair") == NEVER_SEEN).select(metrics()).row(0, named=True)
+    row = ranked.select(metrics()).row(0, named=True)
+    row |= {"predictor": name, "learns": learns, "how": how, "log_score": None, "brier": None}
+    row |= {"never_seen_events": strangers["events"], "never_seen_mar": strangers["mar"]}
+    return {column: row[column] for column in SCORES}
+
+
+def happened(events: pl.DataFrame, nodes: int) -> np.ndarray:
+    """Whether each node acted on each other: (N, N)."""
+    came = events.filter(pl.col("kind") == "communication")
+    matrix = np.zeros((nodes, nodes), bool)
+    matrix[came["u"].to_numpy(), came["v"].to_numpy()] = True
+    return matrix
+
+
+def habit(past: pl.DataFrame, nodes: int, days: int) -> np.ndarray:
+    """The share of past days on which each node acted on each other, (N, N).
+
+    A pair that never met gets the share of an average pair, counted as one day of evidence.
+    """
+    met = past.filter(pl.col("kind") == "communication").select("u", "v", day=pl.col("created_at").dt.date())
+    met = met.unique().group_by("u", "v").len("days")
+    shares = np.zeros((nodes, nodes))
+    shares[met["u"].to_numpy(), met["v"].to_numpy()] = met["days"].to_numpy()
+    average = shares.sum() / max(days * nodes * (nodes - 1), 1)
+    return (shares + average) / (days + 1)
+
+
+def pair_scores(probability: np.ndarray, came: np.ndarray) -> dict[str, float]:
+    """Log and Brier score of probabilities (N, N) over all ordered pairs of different nodes."""
+    off_diagonal = ~np.eye(len(came), dtype=bool)
+    given = np.clip(probability[off_diagonal].astype(np.float64), SMALLEST, 1 - SMALLEST)
+    outcome = came[off_diagonal]
+    logs = np.where(outcome, np.log(given), np.log1p(-given))
+    return {"log_score": float(logs.mean()), "brier": float(np.square(given - outcome).mean())}
