@@ -7,6 +7,8 @@ import polars as pl
 from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec
 
 from pipeline.lake import Lake, read_parquet
+from pipeline.schemas import GHARCHIVE_FILES
+from pipeline.sources.gharchive.account import account_path, read_account, unreadable
 from pipeline.sources.gharchive.checks import (
     account_faults,
     event_faults,
@@ -15,7 +17,6 @@ from pipeline.sources.gharchive.checks import (
     quarantined_share,
     unbalanced_files,
 )
-from pipeline.sources.gharchive.day import account_path
 
 LARGEST_QUARANTINED_SHARE = 0.01
 
@@ -46,11 +47,13 @@ ARCHIVE_CHECKS = [
 
 def judge_days(lake: Lake, days: Sequence[date]) -> list[AssetCheckResult]:
     """The archive's checks over the days of a run, hour by hour so that memory stays that of one hour."""
-    account = pl.concat(read_parquet(account_path(lake, day)) for day in days)
+    accounts = {path: read_account(path) for path in (account_path(lake, day) for day in days)}
+    readable = [account for account in accounts.values() if account is not None]
+    account = pl.concat(readable) if readable else pl.DataFrame(schema=GHARCHIVE_FILES.types)
     unbalanced = unbalanced_files(account)
     share = quarantined_share(account)
     failed = failed_hours(lake)  # of all days: one that is not whole stays red until it is
-    faults = account_faults(account)
+    faults = [*(unreadable(path) for path in accounts if accounts[path] is None), *account_faults(account)]
     for day in days:
         for part in sorted(lake.github_day(day).glob("*.parquet")):
             faults += [f"{day} {part.name}: {fault}" for fault in event_faults(read_parquet(part))]

@@ -15,7 +15,7 @@ from assets.partitions import day_range
 from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import newest_complete_day, window_until
 from pipeline.settings import Settings
-from pipeline.sources.gharchive.day import account_path
+from pipeline.sources.gharchive.account import account_path
 
 REFRESH_TAG = {"ldg/refresh": "yes"}
 

@@ -8,9 +8,10 @@ import polars as pl
 
 from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import DAY, Window
-from pipeline.lake import Lake, read_parquet
+from pipeline.lake import Lake
 from pipeline.locks import hold
-from pipeline.sources.gharchive.day import account_path, read_day
+from pipeline.sources.gharchive.account import account_path, read_account
+from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_days
 from pipeline.sources.gharchive.files import HourFile
 from pipeline.sources.gharchive.normalize import EventRules
@@ -35,11 +36,8 @@ def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> lis
 
 def read_statuses(lake: Lake, days: Iterable[date]) -> dict[date, list[str]]:
     """The statuses of the hours of those of `days` that were read."""
-    return {
-        day: read_parquet(account_path(lake, day))["status"].to_list()
-        for day in days
-        if account_path(lake, day).exists()
-    }
+    accounts = {day: read_account(account_path(lake, day)) for day in days}
+    return {day: account["status"].to_list() for day, account in accounts.items() if account is not None}
 
 
 def bring(
@@ -78,17 +76,17 @@ def bring(
 
 def neighbours(lake: Lake, day: date) -> list[date]:
     """The days whose reading looks at `day`: the one after, and one before with quarantined events."""
-    before, after = account_path(lake, day - DAY), account_path(lake, day + DAY)
-    asks = before.exists() and read_parquet(before)["quarantined"].sum() > 0
+    before, after = read_account(account_path(lake, day - DAY)), account_path(lake, day + DAY)
+    asks = before is not None and before["quarantined"].sum() > 0
     return [*([day - DAY] if asks else []), *([day + DAY] if after.exists() else [])]
 
 
 def differs(lake: Lake, day: date, hours: Iterable[HourFile]) -> bool:
     """Whether the hours are others than those that the day's account was made from."""
-    path = account_path(lake, day)
-    if not path.exists():
+    account = read_account(account_path(lake, day))
+    if account is None:
         return True
-    read = read_parquet(path).with_columns(pl.col("status").replace("damaged", "ok"))
+    read = account.with_columns(pl.col("status").replace("damaged", "ok"))
     # When a file that was not had was asked for last is no difference.
     before = {
         row["hour"]: (row["status"], row["bytes"], row["etag"], row["fetched_at"] if row["bytes"] else None)

@@ -35,6 +35,7 @@ from pipeline.schemas import (
     TRAININGS,
     VIEWS,
 )
+from pipeline.sources.gharchive.account import read_account, unreadable
 
 
 def build_warehouse(lake: Lake) -> Path:
@@ -42,7 +43,8 @@ def build_warehouse(lake: Lake) -> Path:
 
     Readers of the old file keep it until they reconnect. An event table that is half replaced is refused, and
     then the old warehouse stays. Results of an earlier event table are shown as such until newer ones are
-    there; rows of datasets that are gone are left out and counted in the table `left_out`.
+    there; rows of datasets that are gone are left out and counted in the table `left_out`, which also
+    names the accounts of days that cannot be read.
     """
     with replacing(lake.warehouse) as temporary:
         # A killed process of the same number may have left one half built.
@@ -50,6 +52,7 @@ def build_warehouse(lake: Lake) -> Path:
         write_ahead(temporary).unlink(missing_ok=True)
         with duckdb.connect(str(temporary)) as warehouse:
             warehouse.begin()
+            create(warehouse, LEFT_OUT)
             create_home_files(warehouse, lake)
             add_archive(warehouse, lake)
             add_datasets(warehouse, lake)
@@ -92,16 +95,17 @@ def write_dataset_stats(lake: Lake) -> dict[str, int]:
 def add_archive(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """`gharchive_files`, `subnetwork`, and the archive's events as views."""
     create(warehouse, GHARCHIVE_FILES)
-    hours = [
-        read_parquet(path).select(GHARCHIVE_FILES.names)
-        for path in sorted(lake.github_accounts.glob("*.parquet"))
-    ]
+    accounts = {path: read_account(path) for path in sorted(lake.github_accounts.glob("*.parquet"))}
+    hours = [account.select(GHARCHIVE_FILES.names) for account in accounts.values() if account is not None]
     if hours:
         insert(warehouse, GHARCHIVE_FILES, pl.concat(hours, how="vertical_relaxed"))
+    for path in (path for path, account in accounts.items() if account is None):
+        ghost = {"table_name": GHARCHIVE_FILES.name, "reason": unreadable(path)}
+        insert(warehouse, LEFT_OUT, pl.DataFrame([ghost], schema=LEFT_OUT.types))
     create(warehouse, SUBNETWORK)
-    accounts = lake.github_subnetwork / "accounts.parquet"
-    if accounts.exists():
-        insert(warehouse, SUBNETWORK, read_parquet(accounts))
+    members = lake.github_subnetwork / "accounts.parquet"
+    if members.exists():
+        insert(warehouse, SUBNETWORK, read_parquet(members))
     add_archive_views(warehouse, lake)
 
 
@@ -129,7 +133,6 @@ def add_trainings(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """The last finished results of every dataset; rows that cannot be shown are counted in `left_out`."""
-    create(warehouse, LEFT_OUT)
     present = dataset_stats(lake).select("dataset", present="fingerprint")
     is_stale = pl.col("present") != pl.col("fingerprint")
     for table in RESULTS.values():

@@ -108,11 +108,11 @@ RESULTS = named(
 )
 LEFT_OUT = Table(
     "left_out",
-    "Result rows that are not shown: their dataset is gone, or an earlier version made them.",
+    "Rows not shown: their dataset is gone, an earlier version made them, or their file cannot be read.",
     (
-        Column("table_name", TEXT, "the result table"),
+        Column("table_name", TEXT, "the table they would be in"),
         DATASET,
-        Column("rows", COUNT, "how many rows"),
+        Column("rows", COUNT, "how many rows; null where that cannot be read"),
         Column("reason", TEXT, "why, and what to do"),
     ),
 )

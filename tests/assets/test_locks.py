@@ -17,7 +17,7 @@ from assets.lanes.dataset import dataset_chain
 from assets.settings_resource import settings_resource
 from pipeline.locks import LockedError, hold, hold_one_of
 from pipeline.settings import Settings
-from pipeline.sources.gharchive.day import account_path
+from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.registry import registry
 from tests.pipeline.sources.gharchive.making import lines, modern, store

@@ -10,7 +10,7 @@ from assets.partitions import day_range
 from assets.schedules import REFRESH_TAG, newest_archive_day
 from pipeline.lake import Lake
 from pipeline.settings import Settings
-from pipeline.sources.gharchive.day import account_path
+from pipeline.sources.gharchive.account import account_path
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from pipeline.lake import Lake, read_parquet
-from pipeline.sources.gharchive.day import ACCOUNT_SCHEMA
+from pipeline.lake import Lake
+from pipeline.schemas import GHARCHIVE_FILES
+from pipeline.sources.gharchive.account import read_account, unreadable
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA, QUARANTINE_SCHEMA
 
 KINDS = frozenset({"association", "communication"})
@@ -64,10 +65,18 @@ def event_faults(events: pl.DataFrame) -> list[str]:
 
 
 def failed_hours(lake: Lake) -> list[str]:
-    """The hour files of all days of a lake that are still to be had, in order of time."""
-    accounts = sorted(lake.github_accounts.glob("date=*.parquet"))
-    failed = (read_parquet(path).filter(pl.col("status") == "failed")["file"] for path in accounts)
-    return [file for of_day in failed for file in of_day]
+    """The hour files of all days of a lake that are still to be had, in order of time.
+
+    A day whose account cannot be read is named instead: nobody can tell which of its hours are here.
+    """
+    failed: list[str] = []
+    for path in sorted(lake.github_accounts.glob("date=*.parquet")):
+        account = read_account(path)
+        if account is None:
+            failed.append(unreadable(path))
+        else:
+            failed += account.filter(pl.col("status") == "failed")["file"].to_list()
+    return failed
 
 
 def quarantine_faults(quarantine: pl.DataFrame) -> list[str]:
@@ -77,7 +86,7 @@ def quarantine_faults(quarantine: pl.DataFrame) -> list[str]:
 
 def account_faults(account: pl.DataFrame) -> list[str]:
     """What is wrong with an account's columns or statuses."""
-    faults = schema_faults(account, ACCOUNT_SCHEMA)
+    faults = schema_faults(account, GHARCHIVE_FILES.types)
     if not faults and (strange := sorted(set(account["status"]) - {"ok", "missing", "damaged", "failed"})):
         faults.append(f"status has {strange}")
     return faults

@@ -15,6 +15,7 @@ import polars as pl
 from pipeline.lake import Lake, read_parquet, replacing, sweep
 from pipeline.progress import Progress
 from pipeline.schemas import GHARCHIVE_FILES
+from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.copies import Copies, Holding, copies_elsewhere, holding
 from pipeline.sources.gharchive.decode import LIMITS
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, raw_folder, raw_path, store_knowledge
@@ -29,8 +30,6 @@ from pipeline.sources.gharchive.reading import (
     make_reading,
     write_part,
 )
-
-ACCOUNT_SCHEMA = GHARCHIVE_FILES.types
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,6 @@ class DayAccount:
     def complete(self) -> bool:
         """Whether no hour is left to be fetched later."""
         return self.hours["failed"] == 0
-
-
-def account_path(lake: Lake, day: date) -> Path:
-    """Where a day's account is kept."""
-    return lake.github_accounts / f"date={day.isoformat()}.parquet"
 
 
 def read_day(
@@ -126,7 +120,7 @@ def read_day(
         for written in folder.glob("*.parquet"):
             if written.name not in wanted:
                 written.unlink()
-    account = pl.DataFrame(rows, schema=ACCOUNT_SCHEMA)
+    account = pl.DataFrame(rows, schema=GHARCHIVE_FILES.types)
     _write_if_changed(account, account_path(lake, day), pl.DataFrame.write_parquet)
     if not keep_raw:
         for hour in hours:

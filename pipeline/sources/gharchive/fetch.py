@@ -219,7 +219,7 @@ def _not_had(day: date, hour: int, error: Exception, now: datetime) -> HourFile:
 
 
 class _HourExaminer:
-    """Takes gzip and nothing else; in place of an hour that is held, only a whole one with events.
+    """Takes gzip that is no web page; in place of an hour that is held, only a whole one with events.
 
     The archive itself has hours with broken gzip, of which the reader salvages what it can. Such a file is
     taken if nothing is held and the source is certain to have it so: its MD5 agrees, or it comes twice.
@@ -246,6 +246,8 @@ class _HourExaminer:
         problem = self.check.problem()
         if not arrival.bytes or len(self.check.begin) < 2:
             raise TryAgainError(problem)
+        if self.check.text.startswith(b"<"):
+            raise TryAgainError(f"a web page in gzip: its text begins with {self.check.text!r}")
         if self.is_held and not problem:
             if not arrival.ended:
                 problem = "nothing tells where the file ends"

@@ -18,7 +18,7 @@ class NotGzipError(ValueError):
 class GzipCheck:
     """Is fed a file from its first byte on; `problem` says at any time what keeps it from being whole.
 
-    Unless `thorough`, only the beginning is looked at, which costs nothing.
+    Unless `thorough`, only the beginning is looked at, which costs next to nothing.
     """
 
     def __init__(self, thorough: bool) -> None:
@@ -37,7 +37,7 @@ class GzipCheck:
             if self.begin[: len(MAGIC)] != MAGIC[: len(self.begin)]:
                 raise NotGzipError(f"not gzip: it begins with {self.begin!r}")
         self._packed += len(piece)
-        if self.thorough and not self._broken:
+        if (self.thorough or not self.text) and not self._broken:
             for at in range(0, len(piece), STEP_BYTES):
                 self._inflate(piece[at : at + STEP_BYTES])
 

@@ -30,6 +30,8 @@ from pipeline.schemas import (
     WAREHOUSE,
 )
 from pipeline.show.terminal import print_tables
+from pipeline.sources.gharchive.account import account_path
+from pipeline.sources.gharchive.checks import failed_hours
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
 from tests.small_world import store_results, store_table, store_variant, write_results
@@ -294,6 +296,20 @@ def test_a_model_that_is_being_trained_anew_keeps_its_last_results(lake: Lake) -
     build_warehouse(lake)
     models = "select distinct variant, interaction, stale from link_prediction order by all"
     assert query(lake, models) == [("dyrep", "bilinear", False), ("ldg_learned_sparse", "bilinear", False)]
+
+
+def test_an_account_that_cannot_be_read_is_left_out_and_the_rest_is_shown(lake: Lake) -> None:
+    for day in ("2013-01-01", "2013-01-02"):
+        store_archive(lake, day)
+    account_path(lake, date(2013, 1, 2)).write_bytes(b"PAR1, but not really")
+    build_warehouse(lake)
+    assert query(lake, "select distinct day::varchar from gharchive_files") == [("2013-01-01",)]
+    ((table, rows, reason),) = query(lake, "select table_name, rows, reason from left_out")
+    assert (table, rows) == ("gharchive_files", None)
+    assert reason == (
+        "github/date=2013-01-02.parquet cannot be read: materialize github_events of its day again"
+    )
+    assert failed_hours(lake) == [reason]
 
 
 def test_results_of_an_earlier_version_are_left_out_and_told(lake: Lake) -> None:

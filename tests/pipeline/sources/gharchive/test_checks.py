@@ -1,8 +1,8 @@
 import polars as pl
 import pytest
 
+from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.sources.gharchive import checks
-from pipeline.sources.gharchive.day import ACCOUNT_SCHEMA
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import read_file
 from tests.pipeline.sources.gharchive.making import lines, modern, store
@@ -26,7 +26,9 @@ def account(**changes):
         "quarantined": 1,
     }
     values |= changes
-    return pl.DataFrame([{name: values.get(name) for name in ACCOUNT_SCHEMA}], schema=ACCOUNT_SCHEMA)
+    return pl.DataFrame(
+        [{name: values.get(name) for name in GHARCHIVE_FILES.names}], schema=GHARCHIVE_FILES.types
+    )
 
 
 def test_a_sum_that_holds_has_no_fault():

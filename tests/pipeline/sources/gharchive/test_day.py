@@ -6,7 +6,9 @@ import polars as pl
 import pytest
 
 from pipeline.lake import Lake
-from pipeline.sources.gharchive.day import ACCOUNT_SCHEMA, account_path, read_day
+from pipeline.schemas import GHARCHIVE_FILES
+from pipeline.sources.gharchive.account import account_path
+from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import raw_folder, raw_path
 from pipeline.sources.gharchive.hours import file_name
@@ -62,7 +64,7 @@ def test_a_day_is_accounted_hour_by_hour(source, lake):
     (source / file_name(DAY, 2)).write_bytes(b"")
     account = run(source, lake)
     table = account_of(lake)
-    assert dict(table.schema) == ACCOUNT_SCHEMA
+    assert dict(table.schema) == GHARCHIVE_FILES.types
     assert table["hour"].to_list() == list(range(24))
     assert table["file"][5] == "2020-05-05-5.json.gz"
     assert table["status"].to_list()[:4] == ["ok", "damaged", "failed", "missing"]

@@ -4,7 +4,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from pipeline.lake import Lake
-from pipeline.sources.gharchive.day import account_path, read_day
+from pipeline.sources.gharchive.account import account_path
+from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw_folder, raw_path
 from pipeline.sources.gharchive.hours import end_of_hour, file_name
