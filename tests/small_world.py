@@ -19,7 +19,7 @@ from pipeline.results.agreement import write_attention_auc
 from pipeline.results.baselines import baselines
 from pipeline.results.metrics import write_link_prediction, write_training_curves
 from pipeline.results.warehouse import write_dataset_stats
-from pipeline.schemas import TRAINED
+from pipeline.schemas import REASONS, TRAINED
 
 START = datetime(2013, 1, 1)
 RELATIONS = ("Follow", "Friend")  # the dataset's own, and another
@@ -104,6 +104,8 @@ def store_variant(lake: Lake, table: EventTable, variant: str, *, seeds: int = 2
     }
     for records, rows in made.items():
         write_parquet(TRAINED[records].cast(rows), folder / f"{records}.parquet")
+    if variant.startswith("rem-"):
+        write_parquet(reasons(made["predictions"]), folder / "reasons.parquet")
     facts = {
         "dataset": table.name,
         "fingerprint": table.metadata["fingerprint"],
@@ -238,4 +240,17 @@ def predictions(table: EventTable, random: np.random.Generator) -> pl.DataFrame:
             "rank": np.tile(np.arange(many), nodes),
             "density": np.tile(np.linspace(2, 0.2, many), nodes),
         }
+    )
+
+
+def reasons(predicted: pl.DataFrame) -> pl.DataFrame:
+    """What a relational-event model says of each prediction: the first of a node comes along an edge."""
+    is_first = pl.col("rank") == 0
+    return REASONS.cast(
+        predicted.with_columns(
+            why=pl.when(is_first)
+            .then(pl.lit("met 3 h ago; 4 common partners"))
+            .otherwise(pl.lit("never met")),
+            edge_type=pl.when(is_first).then(1),
+        )
     )

@@ -20,6 +20,7 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     lake = home_to_read().lake
     table = stored_table(lake, dataset)
     from pipeline.rem_variants import HISTORY, REM
+    from pipeline.results.predictions import along
     from pipeline.results.trained import current_variants, showcase
     from pipeline.variants import variant_key
 
@@ -42,5 +43,5 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
         raise WrongInputError(str(error)) from None
     click.echo(f"{table.title}: next partners of {node}, by {chosen.label(relations)}")
     for number, partner in enumerate(partners.iter_rows(named=True), start=1):
-        reason = f"  ({partner['why']})" if "why" in partner else ""
+        reason = f"  ({along(partner['why'], partner['edge_type'])})" if "why" in partner else ""
         click.echo(f"{number:>4}  {partner['probability']:>7.1%}  {partner['partner']}{reason}")

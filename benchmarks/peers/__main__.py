@@ -37,7 +37,7 @@ def main(folder: Path, every: int, seeds: int) -> None:
         sys.exit(f"rem is not trained on {folder.name}: `ldg train {folder.name} rem-history` trains it")
     edges = load_edges(table)
     ranked = {}
-    for peer in (TemporalWalks, TGN):
+    for peer in (TGN, TemporalWalks):
         started, parts = time.process_time(), []
         for seed in range(seeds):
             idx, ranks = ranks_of(peer, edges, seed, every, lambda line: print(line, flush=True))

@@ -1,16 +1,66 @@
 """Why a pair is likely: what each group of statistics adds to log λ against the average candidate."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from model.rem.learning import seen_columns
 from model.rem.network import Layout, log_intensities, log_intensity
+from model.rem.standard import Standard
 from pipeline.progress import duration
 
 LEAST = 0.05  # a contribution to log λ below this is not worth a word
 MOST_WORDS = 3
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the first seed says of all candidates (M) of one node, and why."""
+
+    statistics: tuple[str, ...]
+    raw: np.ndarray  # (M, F)
+    probability: np.ndarray  # (M)
+    added: dict[str, np.ndarray]  # by group of statistics: what it adds to log λ, (M)
+    edge_types: np.ndarray  # (M), −1 for none
+
+    def contributions(self, at: int) -> dict[str, float]:
+        """What each group adds to log λ of a candidate, against the average candidate."""
+        return {group: float(values[at]) for group, values in self.added.items()}
+
+    def why(self, at: int) -> str:
+        """What carries a candidate, in words."""
+        return sentence(
+            self.contributions(at), dict(zip(self.statistics, self.raw[at].tolist(), strict=True))
+        )
+
+    def edge_type(self, at: int) -> int | None:
+        """The edge type along which an event most probably comes; None where it is the base rate."""
+        return None if self.edge_types[at] < 0 else int(self.edge_types[at])
+
+
+@torch.no_grad()
+def explain(
+    weights: dict[str, Tensor],
+    layout: Layout,
+    standard: Standard,
+    raw: np.ndarray,
+    names: dict[str, tuple[str, ...]],
+) -> Explanation:
+    """The first seed on the raw statistics (M, F) of all candidates of one node."""
+    first = {name: tensor[:1] for name, tensor in weights.items()}
+    seen = torch.from_numpy((raw[:, seen_columns(names)] > 0).any(1))
+    x = torch.from_numpy(standard(raw[:, layout.columns]))
+    parts = log_intensities(first, layout, x, seen)  # (1, M, 1 + r)
+    return Explanation(
+        tuple(name for group in names.values() for name in group),
+        raw,
+        log_intensity(parts)[0].double().softmax(0).numpy(),
+        {group: values[0] for group, values in contributions(first, layout, x, seen, names).items()},
+        parts[0].argmax(1).numpy() - 1,
+    )
 
 
 def group_columns(layout: Layout, names: Mapping[str, Sequence[str]]) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from model.forecast import Forecaster
 from model.history.events import load_events
 from model.history.reading import Pass
 from model.history.registry import groups
-from model.rem.explain import contributions, sentence
+from model.rem.explain import explain
 from model.rem.learning import seen_columns
 from model.rem.network import layout_of, log_intensity
 from model.rem.ranking import score
@@ -80,21 +80,20 @@ class RemForecaster(Forecaster):
         return self.reading.ask(node, now)
 
     def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> pl.DataFrame:
-        """As for every model, with a column `why`: the statistics that carry each forecast, in words."""
+        """As for every model, with what carries each forecast.
+
+        `why` says it in words; `contributions` is what each group of statistics adds to log λ against the
+        average candidate; `edge_type` is the edge type along which such an event most probably comes, null
+        where it is the base rate.
+        """
         rows = super().predict(node, at, top)
         source = self.number_of(node)
         others = np.delete(np.arange(len(self.names)), source)
         raw = self.reading_of(source, at)[others]
-        seen = torch.from_numpy((raw[:, seen_columns(self.reading.names)] > 0).any(1))
-        x = torch.from_numpy(self.standard(raw[:, self.layout.columns]))
-        added = contributions(self.weights, self.layout, x, seen, self.reading.names)
-        statistics = [name for group in self.reading.names.values() for name in group]
-        place = {int(other): number for number, other in enumerate(others)}
-        reasons = [
-            sentence(
-                {group: float(values[0, place[partner]]) for group, values in added.items()},
-                dict(zip(statistics, raw[place[partner]].tolist(), strict=True)),
-            )
-            for partner in rows["node"].to_list()
-        ]
-        return rows.with_columns(why=pl.Series(reasons, dtype=pl.String))
+        explanation = explain(self.weights, self.layout, self.standard, raw, self.reading.names)
+        places = np.searchsorted(others, rows["node"].to_numpy()).tolist()
+        return rows.with_columns(
+            why=pl.Series(map(explanation.why, places), dtype=pl.String),
+            contributions=pl.Series(map(explanation.contributions, places)),
+            edge_type=pl.Series(map(explanation.edge_type, places), dtype=pl.Int32),
+        )

@@ -15,7 +15,7 @@ from model.checkpoint import write_tensors
 from model.history.events import Events
 from model.history.reading import Pass
 from model.history.room import to_arrays
-from model.rem.explain import contributions, sentence
+from model.rem.explain import explain
 from model.rem.learning import seen_columns
 from model.rem.network import Layout, log_intensity
 from model.rem.ranking import rank_events, score
@@ -26,23 +26,21 @@ from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
-from pipeline.schemas import ATTENTION, CURVES, EMBEDDINGS, PREDICTIONS, RANKINGS
+from pipeline.schemas import (
+    ATTENTION,
+    CONTRIBUTIONS,
+    CURVES,
+    EMBEDDINGS,
+    POSTERIOR,
+    PREDICTIONS,
+    RANKINGS,
+    REASONS,
+)
 
 PARTNERS = 10
 GRAPH = {
     **ATTENTION.types,
     "posterior": pl.Float32,
-}
-REASONED = {
-    **PREDICTIONS.types,
-    "why": pl.String,
-}
-CONTRIBUTIONS = {
-    "seed": pl.Int64,
-    "node": pl.Int32,
-    "partner": pl.Int32,
-    "group": pl.String,
-    "contribution": pl.Float64,
 }
 
 
@@ -128,7 +126,7 @@ def write_rem_records(
     write_tensors(state, header, folder / "state.safetensors")
     graph = latent_graph(reading, weights, layout, standard, variant, seeds)
     write_parquet(ATTENTION.cast(graph), folder / "attention.parquet")
-    write_parquet(graph.select("seed", "edge_type", "u", "v", "posterior"), folder / "posterior.parquet")
+    write_parquet(POSTERIOR.cast(graph), folder / "posterior.parquet")
     write_parquet(pl.DataFrame(schema=EMBEDDINGS.types), folder / "embeddings.parquet")
     with Progress(f"rank {variant.key}", len(stream) - test, "events", log) as progress:
         ranks = rank_events(reading, len(stream), weights, layout, standard, progress.advance)
@@ -136,7 +134,7 @@ def write_rem_records(
     write_parquet(RANKINGS.cast(rankings), folder / "rankings.parquet")
     predictions, added = forecasts(reading, weights, layout, standard, seeds[0])
     write_parquet(PREDICTIONS.cast(predictions), folder / "predictions.parquet")
-    write_parquet(predictions.select("seed", "node", "partner", "why"), folder / "reasons.parquet")
+    write_parquet(REASONS.cast(predictions), folder / "reasons.parquet")
     write_parquet(added, folder / "contributions.parquet")
     write_parquet(CURVES.cast(curve_rows(seeds, losses, measured)), folder / "curves.parquet")
     epochs = np.argmin(np.array(measured), axis=0) + 1
@@ -263,26 +261,24 @@ def forecasts(
     `density` is the probability that the node's next event goes to the partner. The second table holds the
     contribution of each group of statistics to log λ, against the average candidate.
     """
-    first = {name: tensor[:1] for name, tensor in weights.items()}
     stream, now = reading.events.stream, moment_of(reading)
-    names = [name for group in reading.names.values() for name in group]
-    seen_at = seen_columns(reading.names)
     rows, parts = [], []
     for node in range(stream.nodes):
         others = np.delete(np.arange(stream.nodes), node)
-        raw = reading.ask(node, now)[others]
-        seen = torch.from_numpy((raw[:, seen_at] > 0).any(1))
-        x = torch.from_numpy(standard(raw[:, layout.columns]))
-        probability = (
-            log_intensity(score(first, layout, standard, raw, seen_at))[0].double().softmax(0).numpy()
-        )
-        added = contributions(first, layout, x, seen, reading.names)
-        for rank, at in enumerate(np.argsort(-probability, kind="stable")[:PARTNERS].tolist()):
-            of_groups = {group: float(values[0, at]) for group, values in added.items()}
-            why = sentence(of_groups, dict(zip(names, raw[at].tolist(), strict=True)))
-            rows.append((seed, node, int(others[at]), rank, float(probability[at]), why))
-            parts += [(seed, node, int(others[at]), group, value) for group, value in of_groups.items()]
+        explanation = explain(weights, layout, standard, reading.ask(node, now)[others], reading.names)
+        for rank, at in enumerate(np.argsort(-explanation.probability, kind="stable")[:PARTNERS].tolist()):
+            pair = (seed, node, int(others[at]))
+            rows.append(
+                (
+                    *pair,
+                    rank,
+                    float(explanation.probability[at]),
+                    explanation.why(at),
+                    explanation.edge_type(at),
+                )
+            )
+            parts += [(*pair, group, value) for group, value in explanation.contributions(at).items()]
     return (
-        pl.DataFrame(rows, schema=REASONED, orient="row"),
-        pl.DataFrame(parts, schema=CONTRIBUTIONS, orient="row"),
+        pl.DataFrame(rows, schema={**PREDICTIONS.types, **REASONS.types}, orient="row"),
+        pl.DataFrame(parts, schema=CONTRIBUTIONS.types, orient="row"),
     )

@@ -12,6 +12,7 @@ from pipeline.following.record import track_record
 from pipeline.lake import Lake, read_parquet, replacing, write_parquet
 from pipeline.results import published
 from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
+from pipeline.results.predictions import predictions
 from pipeline.results.stored import result_rows
 from pipeline.results.tables import comment, create, insert
 from pipeline.results.trainings import trainings
@@ -23,6 +24,7 @@ from pipeline.schemas import (
     GHARCHIVE_FILES,
     LEFT_OUT,
     METRICS_TABLE,
+    NAMED_PREDICTIONS,
     PUBLISHED_CELLS,
     PUBLISHED_MODELS,
     PUBLISHED_TABLE_2,
@@ -125,9 +127,10 @@ def add_datasets(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 
 def add_trainings(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """`trainings`, and as views what each of them keeps."""
-    create(warehouse, TRAININGS)
-    insert(warehouse, TRAININGS, trainings(lake))
+    """`trainings`, their `predictions`, and as views what each of them keeps."""
+    for table, rows in ((TRAININGS, trainings(lake)), (NAMED_PREDICTIONS, predictions(lake))):
+        create(warehouse, table)
+        insert(warehouse, table, rows)
     add_training_views(warehouse, lake)
 
 

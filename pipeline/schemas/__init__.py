@@ -21,7 +21,7 @@ WAREHOUSE = named(
         *(DATASET_EVENTS, DATASET_NODES, DATASET_ASSOCIATIONS, DATASET_STATS),
         *RESULTS.values(),
         *TRACK_RECORD_TABLES.values(),
-        *(LEFT_OUT, TRAININGS),
+        *(LEFT_OUT, TRAININGS, NAMED_PREDICTIONS),
         *TRAINING_VIEWS.values(),
         *PUBLISHED.values(),
         *VIEWS.values(),

@@ -71,6 +71,41 @@ PREDICTIONS = Table(
 )
 TRAINED = named((CURVES, RANKINGS, ATTENTION, EMBEDDINGS, PREDICTIONS))
 
+# --- of a relational-event model alone
+
+PREDICTED_PAIR = PREDICTIONS.columns[:3]
+EDGE_TYPE = Column(
+    "edge_type",
+    SMALL,
+    "the edge type along which such an event most probably comes, from 0; null: the base rate, no edge",
+)
+REASONS = Table(
+    "reasons",
+    "Why each partner is predicted.",
+    (*PREDICTED_PAIR, Column("why", TEXT, "the statistics that carry it, in words"), EDGE_TYPE),
+)
+CONTRIBUTIONS = Table(
+    "contributions",
+    "One row per prediction and group of statistics.",
+    (
+        *PREDICTED_PAIR,
+        Column("group", TEXT, "the group of statistics"),
+        Column("contribution", NUMBER, "what it adds to log λ, against the average candidate"),
+    ),
+)
+POSTERIOR = Table(
+    "posterior",
+    "One row per seed, pair with a past and edge type, after the last training event.",
+    (
+        SEED,
+        Column("edge_type", SMALL, "which edge type, from 0"),
+        U,
+        V,
+        Column("posterior", pl.Float32, "probability that an event of the pair comes along this edge type"),
+    ),
+)
+EXPLAINED = named((REASONS, CONTRIBUTIONS, POSTERIOR))
+
 # --- in the warehouse
 
 TRAININGS = Table(
@@ -104,4 +139,27 @@ def of_trainings(records: Table) -> Table:
     )
 
 
-TRAINING_VIEWS = named(of_trainings(records) for records in (RANKINGS, ATTENTION, EMBEDDINGS))
+TRAINING_VIEWS = named(of_trainings(records) for records in (RANKINGS, ATTENTION, EMBEDDINGS, CONTRIBUTIONS))
+NAMED_PREDICTIONS = Table(
+    "predictions",
+    "The ten likeliest next partners of each node after the last event, by the first seed of each current "
+    "training, and why.",
+    (
+        DATASET,
+        VARIANT,
+        INTERACTION,
+        NODES.columns[0],
+        Column("name", TEXT, "name of the node"),
+        Column("partner", SMALL, "the partner"),
+        Column("partner_name", TEXT, "name of the partner"),
+        Column("rank", SMALL, "its rank, from 0"),
+        Column("density", NUMBER, "conditional density of an event of the two; comparable within a node"),
+        Column(
+            "probability",
+            NUMBER,
+            "probability that the node's next event goes to the partner; null for a model of densities",
+        ),
+        Column("reasons", TEXT, "why, in words; null for a model that gives no reasons"),
+        EDGE_TYPE,
+    ),
+)

@@ -8,7 +8,7 @@ from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
-from tests.small_world import store_results
+from tests.small_world import VARIANTS, store_results
 
 # One worker makes what all these tests look at.
 pytestmark = pytest.mark.xdist_group("browser_report")
@@ -21,7 +21,8 @@ BROKEN_STEP_MS = 2_000
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> Path:
     lake = Lake(tmp_path_factory.mktemp("home"))
-    store_results(lake, "circles", title="Circles", names=[HOSTILE, "Ada", "Ada Two"])
+    variants = [*VARIANTS, "rem-history"]
+    store_results(lake, "circles", title="Circles", names=[HOSTILE, "Ada", "Ada Two"], variants=variants)
     store_results(lake, "second", title=HOSTILE, nodes=40, variants=["dyrep-concat"], seeds=1, snapshots=4)
     draw_figures(lake, "circles")
     build_warehouse(lake)
@@ -83,6 +84,22 @@ def test_searching_a_node_shows_its_partners_and_predictions_by_name(open_report
     expect(open_report.locator("#chosen")).to_have_text(partner)
     open_report.click("#clear")
     expect(open_report.locator("#chosen")).to_have_text("Strongest ties")
+
+
+def test_a_model_that_gives_reasons_says_why_it_expects_each_partner(open_report):
+    assert open_report.locator(".why").count() == 0
+    open_report.select_option("#variant", "rem-history")
+    open_report.wait_for_selector("#explorer[data-ready='circles/rem-history']")
+    open_report.fill("#search", "ada")
+    open_report.keyboard.press("Enter")
+    why = open_report.locator("#predicted .why")
+    expect(why).to_have_count(10)
+    expect(why.first).to_have_text("met 3 h ago; 4 common partners; along edge type 1")
+    expect(why.nth(1)).to_have_text("never met")
+    open_report.select_option("#variant", "dyrep-bilinear")
+    open_report.wait_for_selector("#explorer[data-ready='circles/dyrep-bilinear']")
+    expect(why).to_have_count(0)
+    assert open_report.locator("#predicted button").count() == 10
 
 
 def test_a_search_that_finds_nobody_says_so(open_report):

@@ -6,11 +6,11 @@ A table stands between the lines `<!-- columns: NAME -->` and `<!-- end of colum
 import re
 from collections.abc import Mapping
 
-from pipeline.schemas import EVENT_TABLE, EXPORTED, TRAINED, WAREHOUSE, Table
+from pipeline.schemas import EVENT_TABLE, EXPLAINED, EXPORTED, TRAINED, WAREHOUSE, Table
 
 DOCUMENTS: dict[str, Mapping[str, Table]] = {
     "docs/results-tables.md": WAREHOUSE,
-    "docs/architecture.md": {**EVENT_TABLE, **TRAINED},
+    "docs/architecture.md": {**EVENT_TABLE, **TRAINED, **EXPLAINED},
     "docs/export.md": EXPORTED,
 }
 PLACE = re.compile(r"(<!-- columns: (\w+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)

@@ -24,16 +24,20 @@
     for (const name of ["paper", "ink", "quiet", "steady", "stronger", "weaker"]) colours[name] = style.getPropertyValue("--" + name).trim();
   }
 
+  function inflated(packed) {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
+  }
+
   // Packed arrays: all u, all v, all predicted partners (16 bit), then edge weights, prediction shares, predictions a node (8 bit).
   async function unpack(dataset, variant) {
-    const bytes = Uint8Array.from(atob(variant.packed), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const buffer = await new Response(stream).arrayBuffer();
+    const buffer = await inflated(variant.packed).arrayBuffer();
     const edges = variant.counts.reduce((sum, count) => sum + count, 0), many = variant.predictions, nodes = dataset.names.length;
     let at = 0;
     const words = (count) => { const part = new Uint16Array(buffer, at, count); at += 2 * count; return part; };
     const small = (count) => { const part = new Uint8Array(buffer, at, count); at += count; return part; };
     const graph = { u: words(edges), v: words(edges), partner: words(many), weight: small(edges), share: small(many), partnerCounts: small(nodes) };
+    graph.reasons = variant.reasons ? (await inflated(variant.reasons).text()).split("\n") : [];
     graph.start = [0];
     for (const count of variant.counts) graph.start.push(graph.start.at(-1) + count);
     graph.firstPrediction = [0];
@@ -147,7 +151,7 @@
     }
   }
 
-  function row(list, text, much, share, node) {
+  function row(list, text, much, share, node, reason) {
     const item = document.createElement("li"), button = document.createElement("button");
     const who = document.createElement("span"), amount = document.createElement("span"), meter = document.createElement("meter");
     button.type = "button";
@@ -158,6 +162,12 @@
     meter.value = share;
     meter.setAttribute("aria-hidden", "true");
     button.append(who, amount, meter);
+    if (reason) {
+      const why = document.createElement("span");
+      why.className = "why";
+      why.textContent = reason;
+      button.append(why);
+    }
     button.addEventListener("click", () => choose(node));
     item.append(button);
     list.append(item);
@@ -188,9 +198,9 @@
     byId("clear").hidden = byId("predicted-title").hidden = predicted.hidden = !near;
     predicted.replaceChildren();
     if (!near) return;
-    const { partner, share, firstPrediction } = state.graph;
+    const { partner, share, reasons, firstPrediction } = state.graph;
     for (let at = firstPrediction[state.node]; at < firstPrediction[state.node + 1]; at++) {
-      row(predicted, names[partner[at]], `#${at - firstPrediction[state.node] + 1}`, share[at] / 255, partner[at]);
+      row(predicted, names[partner[at]], `#${at - firstPrediction[state.node] + 1}`, share[at] / 255, partner[at], reasons[at]);
     }
     if (firstPrediction[state.node] === firstPrediction[state.node + 1]) empty(predicted, "No prediction is stored for this model.");
   }

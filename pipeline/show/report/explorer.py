@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
+from pipeline.results.predictions import along, with_reasons
 from pipeline.results.trained import TrainedVariant, current_variants, showcase, with_records
 from pipeline.show.communities import communication_graph, communities
 from pipeline.show.report.layout import layout
@@ -64,10 +65,8 @@ def variant_data(trained: TrainedVariant, table: EventTable) -> dict[str, Any]:
     counts = shown.select("snapshot").join(edges.group_by("snapshot").len(), on="snapshot", how="left")
     top = float(edges["weight"].max() or 1.0)  # ty: ignore[invalid-argument-type] - weights are floats
     weight = np.sqrt(np.clip(edges["weight"].to_numpy() / top, 0, 1))
-    predictions = (
-        trained.of_first_seed("predictions")
-        .sort("node", "rank")
-        .with_columns(share=pl.col("density") / pl.col("density").max().over("node"))
+    predictions = with_reasons(trained).with_columns(
+        share=pl.col("density") / pl.col("density").max().over("node")
     )
     partners = np.zeros(nodes, dtype=np.uint8)
     for node, many in predictions.group_by("node").len().iter_rows():
@@ -82,6 +81,7 @@ def variant_data(trained: TrainedVariant, table: EventTable) -> dict[str, Any]:
         "counts": counts["len"].fill_null(0).to_list(),
         "top": top,
         "predictions": predictions.height,
+        "reasons": packed_reasons(predictions),
         "packed": packed(
             edges["u"].to_numpy().astype("<u2"),
             edges["v"].to_numpy().astype("<u2"),
@@ -91,6 +91,17 @@ def variant_data(trained: TrainedVariant, table: EventTable) -> dict[str, Any]:
             partners,
         ),
     }
+
+
+def packed_reasons(predictions: pl.DataFrame) -> str | None:
+    """Why each partner is predicted, a line each in their order; None for a model that does not say."""
+    if predictions["reasons"].null_count() == predictions.height:
+        return None
+    lines = [
+        along(why or "", edge_type)
+        for why, edge_type in predictions.select("reasons", "edge_type").iter_rows()
+    ]
+    return packed(np.frombuffer("\n".join(map(printable, lines)).encode(), np.uint8))
 
 
 def strongest_pairs(attention: pl.DataFrame, nodes: int) -> pl.DataFrame:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import torch
 
+from model import load
 from model.checkpoint import CheckpointError, read_tensors
 from model.history.events import Events, load_events
 from model.history.reading import Pass
@@ -72,6 +73,7 @@ def test_a_finished_training_holds_the_files_of_every_variant(dataset: Path, tra
     reasons = pl.read_parquet(trained / "reasons.parquet")
     assert reasons.select("node", "partner").equals(predictions.select("node", "partner"))
     assert (reasons["why"].str.len_chars() > 0).all()
+    assert set(reasons["edge_type"]) <= {None, 0, 1}
     assert not (trained / "checkpoint.safetensors").exists()
 
 
@@ -240,6 +242,17 @@ def test_contributions_of_a_linear_model_are_its_terms(events: Events) -> None:
     terms = (x - x.mean(0)) * weights["first"][0, :, 0]
     total = np.sum([added[group][0] for group in GROUPS], axis=0)
     np.testing.assert_allclose(total, terms.sum(1).numpy(), atol=1e-4)
+
+
+def test_a_forecast_gives_the_reasons_stored_with_the_prediction(dataset: Path, trained: Path) -> None:
+    stored = pl.read_parquet(trained / "reasons.parquet").filter(pl.col("node") == 3)
+    added = pl.read_parquet(trained / "contributions.parquet").filter(pl.col("node") == 3)
+    forecast = load(trained, dataset).predict(3)
+    assert forecast["node"].to_list() == stored["partner"].to_list()
+    assert forecast["why"].to_list() == stored["why"].to_list()
+    assert forecast["edge_type"].to_list() == stored["edge_type"].to_list()
+    first = added.filter(pl.col("partner") == stored["partner"][0])
+    assert forecast["contributions"][0] == dict(first.select("group", "contribution").iter_rows())
 
 
 def test_a_forecast_is_explained_in_words() -> None:
