@@ -7,6 +7,7 @@ from dagster import Definitions, map_asset_specs, multiprocess_executor
 from assets.alerts import alerts
 from assets.jobs import jobs
 from assets.lanes.dataset import dataset_chain
+from assets.lanes.following import following_archive, following_day
 from assets.lanes.github import gharchive_files, github_events, github_subnetwork
 from assets.lanes.results import result_assets
 from assets.lanes.social_evolution import social_evolution_files
@@ -25,6 +26,8 @@ def build_definitions(settings: Settings) -> Definitions:
         gharchive_files,
         github_events,
         github_subnetwork,
+        following_archive,
+        following_day,
         social_evolution_files,
         *chains,
         *result_assets(specs),

@@ -2,36 +2,24 @@
 
 from dagster import (
     AssetSelection,
-    AutomationCondition,
-    AutomationConditionSensorDefinition,
     ResourceParam,
     RunRequest,
     ScheduleEvaluationContext,
     define_asset_job,
+    in_process_executor,
     schedule,
 )
 
+from assets.lanes.following import FOLLOWING
 from assets.partitions import day_range
+from assets.refresh import ARCHIVE_DAY, REFRESH_TAG, refresh, refresh_what_changed
 from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import newest_complete_day, window_until
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path
 
-REFRESH_TAG = {"ldg/refresh": "yes"}
-
-# Only what was made before is made again, and only when the change began with the schedule:
-# materializing an asset by hand in the UI does not set off hours of training.
-REFRESHED = (
-    AutomationCondition.any_deps_match(
-        AutomationCondition.newly_updated() & AutomationCondition.executed_with_tags(tag_values=REFRESH_TAG)
-    ).since_last_handled()
-    & ~AutomationCondition.missing()
-    & ~AutomationCondition.any_deps_in_progress()
-    & ~AutomationCondition.in_progress()
-)
-
 archive_day = define_asset_job(
-    "archive_day",
+    ARCHIVE_DAY,
     selection=AssetSelection.assets("gharchive_files", "github_events"),
     description="Fetch and normalize one day of the archive.",
 )
@@ -54,13 +42,28 @@ def newest_archive_day(context: ScheduleEvaluationContext, settings: ResourcePar
     return RunRequest(run_key=newest.isoformat(), tags={**REFRESH_TAG, **day_range(first, newest)})
 
 
-refresh = AutomationConditionSensorDefinition(
-    "refresh",
-    target=AssetSelection.all(),
-    run_tags=REFRESH_TAG,
-    description="Makes anew what was made before and depends on a day that the schedule brought.",
+follow_day = define_asset_job(
+    "follow_day",
+    selection=AssetSelection.assets(*FOLLOWING, "warehouse", "report"),
+    executor_def=in_process_executor,  # one step after the other, for seconds or minutes
+    description="Follow the archive through one day: bring it and what came late, score the forecast of the "
+    "day before, learn on, forecast the next; then the warehouse and the report.",
 )
 
-SCHEDULES = [newest_archive_day]
+
+@schedule(
+    job=follow_day,
+    cron_schedule="45 12 * * *",
+    execution_timezone="UTC",
+    description="Every day: the archive is followed through its newest complete day. The first tick brings "
+    "the LDG_FOLLOW_DAYS before it, chooses whom to follow and trains.",
+)
+def follow_newest_day(context: ScheduleEvaluationContext) -> RunRequest:
+    """Follow the day before the tick's."""
+    newest = newest_complete_day(context.scheduled_execution_time).isoformat()
+    return RunRequest(run_key=newest, partition_key=newest)
+
+
+SCHEDULES = [newest_archive_day, follow_newest_day]
 SENSORS = [refresh]
-JOBS = [archive_day]
+JOBS = [archive_day, refresh_what_changed, follow_day]

@@ -4,13 +4,21 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec, AssetKey, MaterializeResult
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetKey,
+    AssetMaterialization,
+    MaterializeResult,
+)
 
 from assets.locks import Context, model_locked, training_slot
 from assets.metadata import shown_training
 from assets.partitions import variant_partitions
 from assets.training_config import TrainingConfig, has_latent_edges
-from assets.versions import version_of_training
+from assets.versions import version_of_training, version_tags
 from model.identity import differences, identity
 from pipeline.results.standing import Standing, degenerate_graph, divergence, standing
 from pipeline.results.trained import TrainedVariant, present_fingerprint, read_facts
@@ -68,6 +76,32 @@ def train_variant(
             data_version=version_of_training(facts),
             check_results=verdicts(trained, stands, latent=has_latent_edges(variant)),
         )
+
+
+def train_and_report(
+    context: Context, spec: DatasetSpec, key: str, config: TrainingConfig, settings: Settings
+) -> MaterializeResult:
+    """Train a variant in a step of another asset or job: it counts as a materialization of its partition."""
+    made = train_variant(context, spec, key, config, settings)
+    assert made.asset_key is not None
+    assert made.data_version is not None
+    context.log_event(
+        AssetMaterialization(
+            made.asset_key, partition=key, metadata=made.metadata, tags=version_tags(made.data_version)
+        )
+    )
+    for verdict in made.check_results or ():
+        context.log_event(  # its annotation forgets checks
+            AssetCheckEvaluation(  # ty: ignore[invalid-argument-type]
+                asset_key=made.asset_key,
+                check_name=verdict.check_name or "",
+                passed=verdict.passed,
+                severity=verdict.severity,
+                metadata=verdict.metadata,
+                partition=key,
+            )
+        )
+    return made
 
 
 def verdicts(trained: TrainedVariant, stands: Standing, *, latent: bool) -> list[AssetCheckResult]:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 
 from dagster import (
-    AssetCheckEvaluation,
-    AssetMaterialization,
     Config,
     DynamicOut,
     DynamicOutput,
@@ -18,9 +16,8 @@ from dagster import (
 from pydantic import Field, create_model
 
 from assets.rules import chosen_datasets, chosen_variants
-from assets.training import train_variant
+from assets.training import train_and_report
 from assets.training_config import training_config
-from assets.versions import version_tags
 from pipeline.settings import Settings
 from pipeline.sources.registry import registry
 
@@ -76,28 +73,7 @@ def train_chosen(settings: Settings) -> JobDefinition:
         """Train one model on one dataset; it counts as a materialization of that partition."""
         dataset, _, key = training.partition("/")
         (spec,) = (spec for spec in registry(settings) if spec.name == dataset)
-        made = train_variant(context, spec, key, config, settings)
-        assert made.asset_key is not None
-        assert made.data_version is not None
-        context.log_event(
-            AssetMaterialization(
-                made.asset_key,
-                partition=key,
-                metadata=made.metadata,
-                tags=version_tags(made.data_version),
-            )
-        )
-        for verdict in made.check_results or ():
-            context.log_event(  # its annotation forgets checks
-                AssetCheckEvaluation(  # ty: ignore[invalid-argument-type]
-                    asset_key=made.asset_key,
-                    check_name=verdict.check_name or "",
-                    passed=verdict.passed,
-                    severity=verdict.severity,
-                    metadata=verdict.metadata,
-                    partition=key,
-                )
-            )
+        train_and_report(context, spec, key, config, settings)
 
     @job(
         description="Train the models that LDG_VARIANTS names on every dataset that LDG_DATASETS names. "

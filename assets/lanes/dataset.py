@@ -7,6 +7,7 @@ from dagster import (
     AssetKey,
     AssetsDefinition,
     BackfillPolicy,
+    Failure,
     MaterializeResult,
     ResourceParam,
     asset,
@@ -15,12 +16,11 @@ from dagster import (
 from assets.locks import table_locked
 from assets.metadata import shown
 from assets.partitions import variant_partitions
-from assets.schedules import REFRESHED
-from assets.training import train_variant, training_checks
+from assets.training import train_and_report, train_variant, training_checks
 from assets.training_config import training_config
 from assets.versions import version_of_facts, version_of_files
 from pipeline.event_table import check_event_table, read_event_table, write_event_table
-from pipeline.lake import write_parquet
+from pipeline.lake import Lake, write_parquet
 from pipeline.results.baselines import baselines
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
@@ -45,7 +45,6 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         description=f"{spec.title}: nodes, events in order of time, splits and association graphs. "
         f"{spec.description}",
         check_specs=[table_check],
-        automation_condition=REFRESHED,
     )
     def event_table(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
         folder = settings.lake.dataset(spec.name)
@@ -80,7 +79,6 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         "of every test event. "
         "A killed run goes on from its last checkpoint; a finished one is reused while its data and its "
         "config stay.",
-        automation_condition=REFRESHED,
     )
     def trained_models(
         context: AssetExecutionContext,
@@ -97,7 +95,6 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         deps=[table_key],
         description=f"What predictors that learn nothing reach on {spec.title}: random, frequency, recency, "
         "associates. A model that loses to them is not yet useful.",
-        automation_condition=REFRESHED,
     )
     def no_learn_baselines(
         context: AssetExecutionContext, settings: ResourceParam[Settings]
@@ -109,4 +106,41 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
             version = version_of_files([folder / "baselines.parquet"])
         return MaterializeResult(metadata=shown(table), data_version=version)
 
-    return [event_table, trained_models, no_learn_baselines]
+    @asset(
+        key=[spec.name, "renewed_models"],
+        group_name=spec.name,
+        kinds={"pytorch"},
+        deps=[table_key, no_learn_baselines],
+        pool="training",
+        description=f"Every model that was trained on {spec.title} before, on the event table as it is now: "
+        "what the sensor `refresh` makes, in one run. Each counts as a materialization of its partition of "
+        "`trained_models`; one that is finished already is reused.",
+    )
+    def renewed_models(
+        context: AssetExecutionContext,
+        config: config_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
+        settings: ResourceParam[Settings],
+    ) -> MaterializeResult:
+        versions, failed = {}, []
+        for key in begun_variants(settings.lake, spec):
+            try:
+                versions[key] = train_and_report(context, spec, key, config, settings).data_version
+            except Exception as error:  # a training that fails stops no other
+                context.log.error(f"{key}: {error}")
+                failed.append(key)
+        if failed:
+            raise Failure(
+                f"{', '.join(failed)} could not be trained; the others are: the log has the reasons"
+            )
+        facts = {key: version.value for key, version in versions.items()}
+        return MaterializeResult(metadata={"models": len(facts)}, data_version=version_of_facts(facts))
+
+    chain = [event_table, trained_models, no_learn_baselines]
+    return [*chain, renewed_models] if spec.source.is_daily else chain
+
+
+def begun_variants(lake: Lake, spec: DatasetSpec) -> list[str]:
+    """The variants of a dataset that were trained before, or were being trained, by key."""
+    return [
+        key for key in variant_partitions(spec).get_partition_keys() if lake.model(spec.name, key).exists()
+    ]

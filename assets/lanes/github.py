@@ -11,7 +11,6 @@ from assets.locks import day_locked, days_locked, fetching_slot, table_locked
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS, MONTHLY_RUNS
 from assets.retries import retry_later
-from assets.schedules import REFRESHED
 from assets.versions import version_of_files
 from pipeline.lake import read_parquet
 from pipeline.settings import Settings
@@ -103,7 +102,6 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
     group_name="github",
     kinds={"duckdb", "parquet"},
     deps=[github_events],
-    automation_condition=REFRESHED,
 )
 def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
     """The accounts that interact enough to learn from, and how many accounts each rule removed."""

@@ -19,7 +19,6 @@ from dagster import (
 )
 
 from assets.metadata import shown
-from assets.schedules import REFRESHED
 from assets.versions import version_of_files
 from pipeline.lake import Lake, read_parquet
 from pipeline.results.agreement import write_attention_auc
@@ -63,13 +62,15 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     """The `results` group over all datasets."""
 
     def of_each(step: str) -> list[AssetKey]:
-        return [AssetKey([spec.name, step]) for spec in specs]
+        keys = [AssetKey([spec.name, step]) for spec in specs]
+        if step == "trained_models":  # a refresh makes them in a step of their own
+            keys += [AssetKey([spec.name, "renewed_models"]) for spec in specs if spec.source.is_daily]
+        return keys
 
     @asset(
         group_name="results",
         kinds={"altair"},
         deps=[*of_each("trained_models"), *of_each("no_learn_baselines"), *TABLES],
-        automation_condition=REFRESHED,
     )
     def figures(settings: ResourceParam[Settings]) -> MaterializeResult:
         """The paper's figures for every dataset with a trained model, as SVG for papers and PNG for here."""
@@ -85,7 +86,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     @asset(
         group_name="results",
         kinds={"duckdb"},
-        deps=[*TABLES, *of_each("no_learn_baselines"), "github_events"],
+        deps=[*TABLES, *of_each("no_learn_baselines"), "github_events", AssetKey(["following", "day"])],
         check_specs=[
             AssetCheckSpec(
                 "beats_baselines",
@@ -93,7 +94,6 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
                 description="On each dataset a model ranks better than all that learn nothing.",
             )
         ],
-        automation_condition=REFRESHED,
     )
     def warehouse(settings: ResourceParam[Settings]) -> MaterializeResult:
         """Every table in one DuckDB file, replaced as a whole: readers never see half of it."""
@@ -119,7 +119,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
             ],
         )
 
-    @asset(group_name="results", kinds={"html"}, deps=[warehouse, figures], automation_condition=REFRESHED)
+    @asset(group_name="results", kinds={"html"}, deps=[warehouse, figures])
     def report(settings: ResourceParam[Settings]) -> MaterializeResult:
         """One self-contained page: what was run, the tables, the figures, and the latent graph to explore."""
         path = write_report(settings.lake)
@@ -143,7 +143,6 @@ def result_table(
         group_name="results",
         kinds={"parquet"},
         deps=deps,
-        automation_condition=REFRESHED,
     )
     def table(settings: ResourceParam[Settings]) -> MaterializeResult:
         write(settings.lake)

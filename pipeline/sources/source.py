@@ -46,6 +46,11 @@ class Source(ABC):
         """The asset that an event table is built from; None if the files are there already."""
         return self.steps[-1].assets[-1] if self.steps else None
 
+    @property
+    def is_daily(self) -> bool:
+        """Whether the raw material comes day by day."""
+        return any(step.daily for step in self.steps)
+
     @abstractmethod
     def datasets(self, settings: Settings) -> list[DatasetSpec]:
         """The datasets this source offers."""

@@ -25,6 +25,8 @@ def test_every_asset_of_the_design_is_there(definitions: Definitions) -> None:
         "gharchive_files",
         "github_events",
         "github/subnetwork",
+        "github/renewed_models",
+        *("following/archive", "following/day"),
         "social_evolution_files",
         *(f"{dataset}/{step}" for dataset in ("github", "social_evolution", "letters") for step in chain),
         *("dataset_stats", "link_prediction", "attention_auc", "training_curves"),

@@ -1,46 +1,103 @@
-"""A day that the schedule brings refreshes what depends on it; one made by hand does not."""
+"""A day that the schedule brings refreshes what depends on it, in one run; one made by hand does not."""
 
+import gzip
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from dagster import AssetKey, DagsterInstance, Definitions, evaluate_automation_conditions
+from dagster import DagsterInstance, Definitions, RunRequest, SkipReason, build_sensor_context
 
 from assets.definitions import build_definitions
-from assets.schedules import REFRESH_TAG
+from assets.partitions import day_range
+from assets.refresh import REFRESH_TAG, refresh
 from pipeline.settings import Settings
+from pipeline.sources.gharchive.hours import parse_file_name
 from tests.whole_system import environment
 
 # One worker runs the system once for all tests that look at it.
 pytestmark = pytest.mark.xdist_group("sample")
 
-SUBNETWORK = AssetKey(["github", "subnetwork"])
+
+@dataclass
+class Watched:
+    """A home whose days are brought, and what the sensor asks for."""
+
+    settings: Settings
+    definitions: Definitions
+    instance: DagsterInstance
+    cursor: str | None = None
+
+    def bring(self, day: str, tags: dict[str, str]) -> None:
+        """Bring a day as the schedule does, or by hand."""
+        job = self.definitions.resolve_job_def("archive_day")
+        asked = parse_file_name(f"{day}-0.json.gz")[0]
+        done = job.execute_in_process(instance=self.instance, tags={**tags, **day_range(asked, asked)})
+        assert done.success
+
+    def look(self) -> RunRequest | SkipReason:
+        """One evaluation of the sensor."""
+        with build_sensor_context(
+            instance=self.instance, cursor=self.cursor, resources={"settings": self.settings}
+        ) as context:
+            asked = refresh(context)
+            self.cursor = context.cursor
+        assert isinstance(asked, RunRequest | SkipReason)
+        return asked
 
 
 @pytest.fixture
-def definitions(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Definitions:
-    for name, text in environment(sample_home).items():
+def watched(sample_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    home = tmp_path / "home"
+    shutil.copytree(sample_home, home)
+    archive = tmp_path / "archive"
+    shutil.copytree(home / "sample_world" / "gharchive", archive)
+    for name, text in environment(home, LDG_GHARCHIVE_URL=str(archive)).items():
         monkeypatch.setenv(name, text)
-    return build_definitions(Settings.load())
-
-
-def bring_day(definitions: Definitions, instance: DagsterInstance, tags: dict[str, str]) -> None:
-    job = definitions.resolve_job_def("archive_day")
-    done = job.execute_in_process(instance=instance, partition_key="2015-01-11", tags=tags)
-    assert {check.check_name: check.passed for check in done.get_asset_check_evaluations()} == {
-        "every_event_accounted_for": True,
-        "little_quarantined": True,
-        "columns_as_promised": True,
-        "no_hour_failed": True,
-    }
-
-
-def test_only_a_scheduled_day_sets_off_a_refresh(definitions: Definitions) -> None:
+    settings = Settings.load()
     with DagsterInstance.get() as instance:
-        first = evaluate_automation_conditions(definitions, instance)
-        bring_day(definitions, instance, tags={})
-        by_hand = evaluate_automation_conditions(definitions, instance, cursor=first.cursor)
-        assert by_hand.total_requested == 0
+        yield Watched(settings, build_definitions(settings), instance)
 
-        bring_day(definitions, instance, tags=REFRESH_TAG)
-        scheduled = evaluate_automation_conditions(definitions, instance, cursor=by_hand.cursor)
-        assert scheduled.get_num_requested(SUBNETWORK) == 1
+
+def add_an_event(settings: Settings, day: str) -> None:
+    """Publish an hour of the archive anew, with one more event."""
+    path = next(Path(settings.gharchive_url).rglob(f"{day}-5.json.gz"))
+    lines = gzip.decompress(path.read_bytes()).splitlines()
+    path.write_bytes(gzip.compress(b"\n".join([*lines, lines[0].replace(b'"id":"', b'"id":"9', 1)])))
+
+
+def test_a_scheduled_day_that_changed_sets_off_one_run_of_what_was_made_before(watched: Watched) -> None:
+    assert isinstance(watched.look(), SkipReason), "what is there when the sensor is switched on is taken"
+    watched.bring("2015-01-11", tags=REFRESH_TAG)
+    asked = watched.look()
+    assert isinstance(asked, SkipReason)
+    assert "No day of the network changed" in str(asked.skip_message)
+
+    add_an_event(watched.settings, "2015-01-11")
+    watched.bring("2015-01-11", tags={})
+    assert isinstance(watched.look(), SkipReason), "brought by hand"
+
+    watched.bring("2015-01-10", tags=REFRESH_TAG)
+    asked = watched.look()
+    assert isinstance(asked, RunRequest)
+    names = {key.to_user_string() for key in asked.asset_selection or ()}
+    assert {"github/subnetwork", "github/renewed_models", "link_prediction", "warehouse", "report"} <= names
+
+    watched.bring("2015-01-10", tags=REFRESH_TAG)
+    again = watched.look()
+    assert isinstance(again, RunRequest), "the refresh that was asked for did not come to its end"
+    job = watched.definitions.resolve_job_def("refresh_what_changed")
+    part = [key for key in asked.asset_selection or () if key.path[-1] in {"subnetwork", "event_table"}]
+    assert job.execute_in_process(instance=watched.instance, asset_selection=part, tags=again.tags).success
+    watched.bring("2015-01-10", tags=REFRESH_TAG)
+    assert isinstance(watched.look(), SkipReason)
+
+
+def test_a_day_outside_the_network_sets_off_nothing(watched: Watched) -> None:
+    watched.look()
+    outside = watched.settings.github_history.replace(year=watched.settings.github_history.year - 1)
+    watched.bring(outside.isoformat(), tags=REFRESH_TAG)
+    asked = watched.look()
+    assert isinstance(asked, SkipReason)
+    assert "No day of the network changed" in str(asked.skip_message)

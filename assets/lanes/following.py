@@ -1,0 +1,167 @@
+"""The lane of the followed archive: its days are brought, then scored, learned from and forecast."""
+
+from datetime import date
+
+import polars as pl
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetExecutionContext,
+    AssetKey,
+    AssetMaterialization,
+    BackfillPolicy,
+    MaterializeResult,
+    ResourceParam,
+    asset,
+)
+
+from assets.locks import fetching_slot, run_name, training_slot
+from assets.metadata import shown
+from assets.partitions import FILE_DAYS
+from assets.versions import version_of_facts, version_of_files, version_tags
+from pipeline import clock
+from pipeline.following.bring import bring
+from pipeline.following.files import FollowingFiles
+from pipeline.following.health import behind, lost_to_recency, rate_drift
+from pipeline.following.record import followed_days, read_record, track_record
+from pipeline.following.rule import follow_rule
+from pipeline.following.window import end_of, window_until
+from pipeline.lake import Lake, read_parquet
+from pipeline.schemas import FORECAST_SCORES
+from pipeline.settings import Settings
+from pipeline.sources.gharchive.checks import failed_hours
+from pipeline.sources.gharchive.day import account_path
+from pipeline.sources.gharchive.source import event_rules, fetch_settings
+
+ARCHIVE, DAY = AssetKey(["following", "archive"]), AssetKey(["following", "day"])
+FOLLOWING = (ARCHIVE, DAY)
+
+# Each day is made from the one before: a run of several makes them in order.
+IN_ORDER = BackfillPolicy.single_run()
+
+
+@asset(
+    key=ARCHIVE,
+    group_name="following",
+    kinds={"http", "parquet"},
+    partitions_def=FILE_DAYS,
+    backfill_policy=IN_ORDER,
+    pool="gharchive",
+    check_specs=[
+        AssetCheckSpec(
+            "every_day_whole",
+            asset=ARCHIVE,
+            description="No hour of any day is still to be had: this stays red until every day is whole.",
+        )
+    ],
+)
+def following_archive(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
+    """The archive's days that are followed up to this one, fetched and read.
+
+    Days that are not here are brought; each of the last 14 is asked for again, for hours that failed, came
+    late or were replaced. What changed counts as a materialization of `github_events`.
+    """
+    last = date.fromisoformat(context.partition_keys[-1])
+    window = window_until(last, settings.follow_days)
+    with fetching_slot(context, settings.lake):
+        changed = bring(
+            settings.lake,
+            window,
+            fetch_settings(settings),
+            event_rules(settings),
+            keep_raw=settings.follow_keep_raw,
+            now=clock.now(),
+            log=context.log.info,
+            work=run_name(context),
+        )
+    for day in changed:
+        version = version_of_files([account_path(settings.lake, day)])
+        context.log_event(
+            AssetMaterialization("github_events", partition=day.isoformat(), tags=version_tags(version))
+        )
+    failed = failed_hours(settings.lake)
+    return MaterializeResult(
+        metadata={"days": len(window), "days changed": len(changed), "hours to be had": len(failed)},
+        check_results=[verdict("every_day_whole", failed)],
+    )
+
+
+DAY_CHECKS = {
+    "event_rate_steady": "The newest day has neither far more nor far fewer events than the days before.",
+    "ahead_of_recency": "No model has ranked worse than recency for seven days.",
+    "up_to_date": "The newest followed day is not older than two days.",
+}
+
+
+@asset(
+    key=DAY,
+    group_name="following",
+    kinds={"pytorch", "parquet"},
+    deps=[following_archive],
+    partitions_def=FILE_DAYS,
+    backfill_policy=IN_ORDER,
+    pool="following",
+    check_specs=[AssetCheckSpec(name, asset=DAY, description=text) for name, text in DAY_CHECKS.items()],
+)
+def following_day(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
+    """A followed day: yesterday's forecast scored on it, what was learned from it, the next forecast.
+
+    Days before it that are not whole, or whose data changed, are made first. The numbers are those of the
+    model that decides and of recency, online, so that the plots of this asset are the track record.
+    """
+    from model.following.day import follow_until
+
+    lake, rule = settings.lake, follow_rule(settings)
+    last = date.fromisoformat(context.partition_keys[-1])
+    with training_slot(context, settings):
+        made = follow_until(lake, rule, last, log=context.log.info)
+    days = followed_days(lake)
+    record = read_record(lake, last)
+    assert record is not None
+    scores = scores_of(lake)
+    events = {day: found.events for day in days if (found := read_record(lake, day)) is not None}
+    findings = {
+        "event_rate_steady": rate_drift({day: count for day, count in events.items() if day <= last}),
+        "ahead_of_recency": lost_to_recency(scores),
+        "up_to_date": behind(days, clock.now()),
+    }
+    forecasts = FollowingFiles.of(lake).forecasts(last)
+    return MaterializeResult(
+        metadata=shown(
+            read_parquet(forecasts).filter(pl.col("rank") == 0).sort("probability", descending=True),
+            **numbers(scores, last, rule.variants[0]),
+            events=record.events,
+            seconds=record.seconds,
+            days_made=len(made),
+        ),
+        data_version=version_of_facts(record.digest),
+        check_results=[verdict(name, found) for name, found in findings.items()],
+    )
+
+
+def scores_of(lake: Lake) -> pl.DataFrame:
+    """The scores of all days that are whole."""
+    (rows,) = (rows for table, rows in track_record(lake) if table is FORECAST_SCORES)
+    return rows
+
+
+def numbers(scores: pl.DataFrame, day: date, variant: str) -> dict[str, float]:
+    """MAR and HITS@10 of a day, online: of the model, and of recency."""
+    rows = scores.filter(pl.col("how") == "online", pl.col("scored_until") == end_of(day))
+    return {
+        f"{prefix}{metric}": rows.filter(pl.col("predictor") == predictor)[metric].item()
+        for predictor, prefix in ((variant, ""), ("recency", "recency_"))
+        for metric in ("mar", "hits_at_10")
+        if rows.height and rows.filter(pl.col("predictor") == predictor)[metric].item() is not None
+    }
+
+
+def verdict(check: str, findings: list[str]) -> AssetCheckResult:
+    """A warning with what was found; nothing downstream is held up by it."""
+    return AssetCheckResult(
+        check_name=check,
+        passed=not findings,
+        severity=AssetCheckSeverity.WARN,
+        metadata={"findings": findings},
+    )

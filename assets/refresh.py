@@ -1,0 +1,95 @@
+"""After a day that the schedule brought: what was made before and depends on it, in order, in one run."""
+
+from collections.abc import Sequence
+
+from dagster import (
+    AssetKey,
+    AssetSelection,
+    DagsterInstance,
+    DagsterRun,
+    DagsterRunStatus,
+    DefaultSensorStatus,
+    ResourceParam,
+    RunRequest,
+    RunsFilter,
+    SensorEvaluationContext,
+    SkipReason,
+    define_asset_job,
+    sensor,
+)
+
+from assets.lanes.results import RESULTS
+from pipeline.settings import Settings
+from pipeline.sources.gharchive.source import GitHub
+from pipeline.sources.gharchive.versions import version_of_days
+
+ARCHIVE_DAY = "archive_day"  # the job that brings days
+REFRESH_TAG = {"ldg/refresh": "yes"}  # of what the schedule began and the sensor goes on with
+DAYS_TAG = "ldg/days"  # of a refresh: the version of the days that it is made from
+UNFINISHED = (
+    DagsterRunStatus.QUEUED,
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+)
+LANE = [AssetKey(["github", step]) for step in ("subnetwork", "event_table", "no_learn_baselines")]
+RENEWED = AssetKey(["github", "renewed_models"])
+
+refresh_what_changed = define_asset_job(
+    "refresh_what_changed",
+    selection=AssetSelection.assets(*LANE, RENEWED) | AssetSelection.groups("results"),
+    description="The dense subnetwork of the archive's days, its event table, every model that was trained "
+    "before, and all results, in this order.",
+)
+
+
+@sensor(
+    job=refresh_what_changed,
+    minimum_interval_seconds=30,
+    default_status=DefaultSensorStatus.STOPPED,
+    description="One run for each day that the schedule brings, if days of the network changed: what was "
+    "made before is made anew, in order. What was never made stays so; days brought by hand set off nothing.",
+)
+def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings]) -> RunRequest | SkipReason:
+    """Ask for a refresh where the network's days are others than those of the last one that succeeded.
+
+    When the sensor is switched on, what is there counts as made from the days that are there. A refresh that
+    failed is tried again with the next day that the schedule brings.
+    """
+    instance = context.instance
+    brought = newest(
+        instance, RunsFilter(job_name=ARCHIVE_DAY, tags=REFRESH_TAG, statuses=[DagsterRunStatus.SUCCESS])
+    )
+    last_brought = brought.run_id if brought is not None else "none"
+    looked_at, _, days_at_start = (context.cursor or " ").partition(" ")
+    if looked_at == last_brought:
+        return SkipReason("The schedule has brought no day since.")
+    if instance.get_runs_count(RunsFilter(job_name=refresh_what_changed.name, statuses=list(UNFINISHED))):
+        return SkipReason("A refresh is at work.")
+    days = version_of_days(settings.lake, *GitHub().days(settings))
+    context.update_cursor(f"{last_brought} {days_at_start or days}")
+    if not days_at_start:
+        return SkipReason("From now on: what is there is taken as made from the days that are there.")
+    made = newest(
+        instance, RunsFilter(job_name=refresh_what_changed.name, statuses=[DagsterRunStatus.SUCCESS])
+    )
+    if days == (made.tags[DAYS_TAG] if made is not None and DAYS_TAG in made.tags else days_at_start):
+        return SkipReason("No day of the network changed since the last refresh.")
+    chosen = made_before(instance)
+    if not chosen:
+        return SkipReason("Nothing that depends on these days was ever made.")
+    return RunRequest(run_key=last_brought, asset_selection=chosen, tags={**REFRESH_TAG, DAYS_TAG: days})
+
+
+def newest(instance: DagsterInstance, asked: RunsFilter) -> DagsterRun | None:
+    """The newest of the runs that are asked for."""
+    return next(iter(instance.get_runs(asked, limit=1)), None)
+
+
+def made_before(instance: DagsterInstance) -> Sequence[AssetKey]:
+    """Which assets of a refresh were materialized before; models count where one was trained."""
+    models = instance.get_materialized_partitions(AssetKey(["github", "trained_models"]))
+    keys = [*LANE, *map(AssetKey, RESULTS)]
+    made = [key for key in keys if instance.get_latest_materialization_event(key) is not None]
+    return [*made, *([RENEWED] if models else [])]

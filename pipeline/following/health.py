@@ -1,0 +1,49 @@
+"""Whether following is well: pure judgements on what days left; each finding is a sentence, none is good."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from statistics import median
+
+import polars as pl
+
+from pipeline.following.window import end_of
+
+LARGEST_DRIFT = 3.0  # a day has so many times the usual events, or so many times fewer
+USUAL_DAYS = 14  # what is usual is the median of so many days before
+LOST_DAYS = 7  # so many days in a row behind recency are no accident
+OLDEST_DAYS = 2  # the newest followed day ended at most so many days ago
+
+
+def rate_drift(events: Mapping[date, int]) -> list[str]:
+    """Whether the newest day has far more or fewer events than those before; `events` has them by day."""
+    *before, newest = sorted(events)
+    if not before:
+        return []
+    usual = median(events[day] for day in before[-USUAL_DAYS:])
+    if usual / LARGEST_DRIFT <= events[newest] <= usual * LARGEST_DRIFT:
+        return []
+    return [f"{newest} has {events[newest]:,} events of those followed, usual are {usual:,.0f}"]
+
+
+def lost_to_recency(scores: pl.DataFrame) -> list[str]:
+    """Which models ranked worse than recency, online, on each of the last seven days that were scored.
+
+    `scores` are rows of `forecast_scores`; a day without an event is no defeat.
+    """
+    online = scores.filter(pl.col("how") == "online")
+    recency = online.filter(pl.col("predictor") == "recency").select("as_of", recency="mar")
+    models = online.filter("learns").join(recency, on="as_of", how="left").sort("as_of")
+    lost = pl.col("mar") > pl.col("recency")
+    return [
+        f"{variant} has ranked worse than recency for {LOST_DAYS} days"
+        for (variant,), days in models.group_by("predictor", maintain_order=True)
+        if days.height >= LOST_DAYS and days.tail(LOST_DAYS).select(lost.fill_null(value=False).all()).item()
+    ]
+
+
+def behind(followed: Sequence[date], now: datetime) -> list[str]:
+    """Whether the newest followed day is older than two days; `now` is aware."""
+    if not followed:
+        return ["no day is followed yet"]
+    age = now.replace(tzinfo=None) - end_of(followed[-1])
+    return [f"the newest followed day is {followed[-1]}"] if age.days >= OLDEST_DAYS else []
