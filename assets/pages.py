@@ -19,6 +19,7 @@ from pipeline.schemas import (
     CURVES,
     DATASET_STATS,
     EVENTS,
+    FORECASTS,
     GITHUB_EVENTS,
     RESULTS,
     SUBNETWORK,
@@ -56,6 +57,9 @@ PAGES = {
     "social_evolution_files": Page(DATA, "data-social-evolution.md"),
     "event_table": Page(DATA, "architecture.md", table=EVENTS),
     "trained_models": Page(MODELS, "model.md", TRAINING_CODE, CURVES),
+    "renewed_models": Page(MODELS, "operations.md", TRAINING_CODE),
+    "archive": Page(DATA, "following.md"),
+    "day": Page(MODELS, "following.md", table=FORECASTS),
     "no_learn_baselines": Page(RESULTS_TEAM, "results-tables.md", table=BASELINES.stored()),
     "dataset_stats": Page(RESULTS_TEAM, "results-tables.md", table=DATASET_STATS),
     "link_prediction": Page(RESULTS_TEAM, "results-tables.md", table=RESULTS["link_prediction"].stored()),
@@ -106,6 +110,9 @@ def files(spec: AssetSpec, lake: Lake) -> Path | None:
             "event_table": folder,
             "no_learn_baselines": folder / "baselines.parquet",
             "trained_models": lake.home / "models" / lane[0],
+            "renewed_models": lake.home / "models" / lane[0],
+            "archive": lake.github_events,
+            "day": lake.following,
             "subnetwork": lake.github_subnetwork,
         }.get(step)
     return {

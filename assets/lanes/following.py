@@ -1,6 +1,6 @@
 """The lane of the followed archive: its days are brought, then scored, learned from and forecast."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import polars as pl
 from dagster import (
@@ -11,11 +11,13 @@ from dagster import (
     AssetKey,
     AssetMaterialization,
     BackfillPolicy,
+    FreshnessPolicy,
     MaterializeResult,
     ResourceParam,
     asset,
 )
 
+from assets.following import days_needed
 from assets.locks import fetching_slot, run_name, training_slot
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS
@@ -23,10 +25,10 @@ from assets.versions import version_of_facts, version_of_files, version_tags
 from pipeline import clock
 from pipeline.following.bring import bring
 from pipeline.following.files import FollowingFiles
-from pipeline.following.health import behind, lost_to_recency, rate_drift
+from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
 from pipeline.following.record import followed_days, read_record, track_record
 from pipeline.following.rule import follow_rule
-from pipeline.following.window import end_of, window_until
+from pipeline.following.window import end_of
 from pipeline.lake import Lake, read_parquet
 from pipeline.schemas import FORECAST_SCORES
 from pipeline.settings import Settings
@@ -63,7 +65,7 @@ def following_archive(context: AssetExecutionContext, settings: ResourceParam[Se
     late or were replaced. What changed counts as a materialization of `github_events`.
     """
     last = date.fromisoformat(context.partition_keys[-1])
-    window = window_until(last, settings.follow_days)
+    window = days_needed(settings, last, None)
     with fetching_slot(context, settings.lake):
         changed = bring(
             settings.lake,
@@ -102,6 +104,9 @@ DAY_CHECKS = {
     partitions_def=FILE_DAYS,
     backfill_policy=IN_ORDER,
     pool="following",
+    freshness_policy=FreshnessPolicy.time_window(
+        warn_window=timedelta(hours=26), fail_window=timedelta(days=OLDEST_DAYS, hours=2)
+    ),
     check_specs=[AssetCheckSpec(name, asset=DAY, description=text) for name, text in DAY_CHECKS.items()],
 )
 def following_day(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -149,7 +149,7 @@ class Fortnight:
 
 
 @contextmanager
-def fortnight(folder: Path) -> Iterator[Fortnight]:
+def fortnight(folder: Path) -> Generator[Fortnight]:
     """A home, an archive and a daemon that waits for the first tick."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

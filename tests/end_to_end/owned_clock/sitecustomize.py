@@ -19,6 +19,6 @@ def moment() -> datetime:
     return datetime.fromisoformat(FILE.read_text())
 
 
-clock.now = moment
-dagster._time._mockable_get_current_datetime = moment
-dagster._time._mockable_get_current_timestamp = lambda: moment().timestamp()
+vars(clock)["now"] = moment
+vars(dagster._time)["_mockable_get_current_datetime"] = moment
+vars(dagster._time)["_mockable_get_current_timestamp"] = lambda: moment().timestamp()

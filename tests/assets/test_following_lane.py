@@ -1,0 +1,54 @@
+"""A followed day as Dagster makes it: brought, scored, learned from, forecast, judged."""
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from dagster import DagsterInstance, ExecuteInProcessResult, RunRequest, build_schedule_context
+
+from assets.definitions import build_definitions
+from assets.schedules import follow_newest_day
+from pipeline import clock
+from pipeline.following.record import followed_days
+from pipeline.settings import Settings
+from tests.todays_archive import World, write_days
+
+FIRST = date(2024, 5, 1)
+DAYS = [FIRST + timedelta(days=number) for number in range(10)]
+
+
+def test_each_tick_follows_the_day_before_it() -> None:
+    context = build_schedule_context(scheduled_execution_time=datetime(2026, 3, 1, 12, 45, tzinfo=UTC))
+    request = follow_newest_day(context)
+    assert isinstance(request, RunRequest)
+    assert (request.partition_key, request.run_key) == ("2026-02-28", "2026-02-28")
+
+
+@pytest.mark.slow
+def test_a_followed_day_shows_its_numbers_beside_those_of_recency_and_judges_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_days(tmp_path / "archive", World(people=12, circle=6, crowd=20, events=240), DAYS)
+    settings = Settings(
+        home=tmp_path / "home", gharchive_url=str(tmp_path / "archive"), follow_days=8, follow_nodes=8
+    )
+    job = build_definitions(settings).resolve_job_def("follow_day")
+
+    def follow(day: date, now: date) -> ExecuteInProcessResult:
+        monkeypatch.setattr(clock, "now", lambda: datetime(now.year, now.month, now.day, 12, tzinfo=UTC))
+        return job.execute_in_process(
+            partition_key=day.isoformat(), instance=DagsterInstance.ephemeral(), tags={}
+        )
+
+    assert follow(DAYS[-2], DAYS[-1]).success
+    done = follow(DAYS[-1], DAYS[-1] + timedelta(days=4))
+    assert followed_days(settings.lake) == DAYS[-2:]
+    (made,) = done.asset_materializations_for_node("following__day")
+    numbers = {name: value.value for name, value in made.metadata.items()}
+    for metric in ("mar", "hits_at_10", "recency_mar", "recency_hits_at_10"):
+        assert isinstance(numbers[metric], float)
+    checks = {check.check_name: check.passed for check in done.get_asset_check_evaluations()}
+    assert checks["every_day_whole"]
+    assert checks["event_rate_steady"]
+    assert checks["ahead_of_recency"]
+    assert not checks["up_to_date"], "two days and more have passed since"
