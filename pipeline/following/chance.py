@@ -42,7 +42,7 @@ class Chance:
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
         """The one that `arrays` made."""
-        return cls(arrays["weights"], arrays["precision"], arrays["habit"], float(arrays["days"]))
+        return cls(arrays["weights"], arrays["precision"], arrays["habit"], arrays["days"].item())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What a file keeps of it."""
