@@ -75,12 +75,14 @@ def test_columns_are_told_as_the_schemas_have_them(definitions: Definitions) -> 
         ]
 
 
-def test_only_a_home_whose_window_reaches_to_the_present_must_be_fresh(tmp_path: Path) -> None:
+def test_the_archive_must_be_fresh_where_the_window_reaches_to_the_present_or_it_is_followed(
+    tmp_path: Path,
+) -> None:
     today = datetime.now(UTC).date()
     for end, expected in ((today, True), (date(2013, 12, 31), False)):
         specs = build_definitions(Settings(home=tmp_path, github_end=end)).resolve_all_asset_specs()
         due = {spec.key.to_user_string() for spec in specs if spec.freshness_policy is not None}
-        assert due == ({"gharchive_files", "github_events"} if expected else set())
+        assert due == {"following/day", *(("gharchive_files", "github_events") if expected else ())}
 
 
 def test_nothing_is_trained_on_a_table_that_breaks_its_contract(definitions: Definitions) -> None:
