@@ -4,10 +4,12 @@ Its people belong to circles and mostly talk within them. Pairs repeat, several 
 last person never does anything. Attention begins at random and ends along the circles.
 """
 
+import shutil
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -121,16 +123,38 @@ def store_variant(lake: Lake, table: EventTable, variant: str, *, seeds: int = 2
     write_json(facts, folder / "model.json")
 
 
-def store_results(
+def store_results(lake: Lake, dataset: str = "toy", **choices: Any) -> EventTable:
+    """A dataset, its trained variants, and the result tables of the whole lake.
+
+    `choices` are those of `make_results`. What a home of one dataset holds is made once and then copied.
+    """
+    if lake.home.exists() and any(lake.home.iterdir()):
+        return make_results(lake, dataset, **choices)
+    # A cache looks up what cannot change.
+    fixed = {name: tuple(value) if isinstance(value, list) else value for name, value in choices.items()}
+    home = made_home(dataset, **fixed)
+    shutil.copytree(home.name, lake.home, dirs_exist_ok=True)
+    return read_event_table(lake.dataset(dataset))
+
+
+@cache
+def made_home(dataset: str, **choices: Any) -> TemporaryDirectory[str]:
+    """A home with one dataset that nobody changes; it goes with the process."""
+    home = TemporaryDirectory(prefix="small-world-")
+    make_results(Lake(Path(home.name)), dataset, **choices)
+    return home
+
+
+def make_results(
     lake: Lake,
-    dataset: str = "toy",
+    dataset: str,
     *,
     variants: Sequence[str] = VARIANTS,
     seeds: int = 2,
     snapshots: int = 6,
     **world: Any,
 ) -> EventTable:
-    """A dataset, its trained variants, and the result tables of the whole lake."""
+    """The same computed; `world` is as `small_table` takes it."""
     table = store_table(lake, dataset, **world)
     for variant in variants:
         store_variant(lake, table, variant, seeds=seeds, snapshots=snapshots)

@@ -9,10 +9,14 @@ from typing import Any
 import altair as alt
 import polars as pl
 import vl_convert
+from altair.utils import schemapi
 
 from pipeline.lake import replacing, write_text
 from pipeline.text import printable, printable_document
 from pipeline.variants import BILINEAR, CONCAT
+
+# The renderer refuses a wrong chart; to check each part of it before takes as long as drawing it.
+schemapi.disable_debug_mode()
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
 INK, QUIET, FAINT = "#1f2933", "#5f6b7a", "#d9dee5"
@@ -123,7 +127,7 @@ def drawable(spec: Any) -> Any:  # noqa: ANN401 - JSON is any value
 
 def drawn(figure: Figure) -> str:
     """The figure as SVG; the same figure gives the same text."""
-    spec = {**drawable(figure.chart.to_dict()), "config": CONFIG}
+    spec = {**drawable(figure.chart.to_dict(validate=False)), "config": CONFIG}
     svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
     return renumbered(svg)
 
