@@ -18,7 +18,6 @@ from model.rem.learning import new_fit
 from model.rem.network import layout_of
 from model.rem.ranking import rank_events
 from model.rem.settings import RemSettings
-from model.rem.standard import Standard
 from pipeline.rem_variants import RemVariant
 
 CANDIDATES = 60
@@ -50,14 +49,12 @@ def main(folder: Path) -> None:
     asked = np.arange(half + 2000, half + 2500)
     everyone = np.broadcast_to(np.arange(stream.nodes), (len(asked), 2, stream.nodes))
     taken = seconds(lambda: reading.read(half + 2500, asked, everyone))
-    print(
-        f"all {stream.nodes} candidates both ways: {500 / taken:,.0f} events/s ({reading.width} statistics)"
-    )
-    layout = layout_of(variant, settings, reading.names)
+    width = len(reading.statistics)
+    print(f"all {stream.nodes} candidates both ways: {500 / taken:,.0f} events/s ({width} statistics)")
+    layout = layout_of(variant, settings, reading.statistics)
     weights = new_fit(layout, settings).weights
-    standard = Standard(np.zeros(reading.width, np.float32), np.ones(reading.width, np.float32))
     end = half + 2700
-    taken = seconds(lambda: rank_events(reading, end, weights, layout, standard, lambda _: None))
+    taken = seconds(lambda: rank_events(reading, end, weights, layout, lambda _: None))
     rate = 200 * len(settings.seeds) / taken
     print(f"ranking, statistics included: {rate:,.0f} seed-events/s ({len(settings.seeds)} seeds)")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from numba import njit
 
 HERE = Path(__file__).parent
-SOURCES = ("compiled", "state", "pairs", "update", "paths", "statistics", "passes")
+SOURCES = ("compiled", "state", "logarithm", "pairs", "update", "paths", "statistics", "passes")
 
 
 def discard_outdated_cache() -> None:
@@ -32,4 +32,6 @@ def discard_outdated_cache() -> None:
 
 
 discard_outdated_cache()
-compiled = njit(cache=True, error_model="numpy")
+# Without counting references: all arrays are made outside and outlive every call. Counting would cost more
+# than the work, because each call takes the whole history.
+compiled = njit(cache=True, error_model="numpy", _nrt=False)

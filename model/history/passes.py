@@ -3,9 +3,26 @@
 import numpy as np
 
 from model.history.compiled import compiled
-from model.history.paths import walk
+from model.history.pairs import slot_of
+from model.history.paths import walk_from_actor, walk_from_target
 from model.history.state import History
-from model.history.statistics import Moment, begin, fill
+from model.history.statistics import (
+    ACTOR,
+    BETWEEN,
+    MOMENT,
+    PAST,
+    TARGET,
+    Columns,
+    Moment,
+    begin,
+    is_met,
+    of_both,
+    of_moment,
+    of_no_past,
+    of_node,
+    of_past,
+    rescale,
+)
 from model.history.update import observe
 
 
@@ -13,16 +30,44 @@ from model.history.update import observe
 def ask(
     history: History,
     moment: Moment,
+    columns: Columns,
     anchor: int,
-    forward: bool,
+    acts: bool,
     others: np.ndarray,
-    starts: np.ndarray,
     out: np.ndarray,
+    met: np.ndarray,
 ) -> None:
-    """Statistics of anchor→other (or other→anchor) for all `others` at a moment that has begun: (C, F)."""
-    walk(history, anchor, forward, moment.inverse, moment.middle, moment.touched, moment.paths)
-    for row in range(len(others)):
-        fill(history, moment, anchor, others[row], forward, starts, out[row], out[0], row > 0)
+    """Statistics of anchor→other (or other→anchor) for all `others` at a moment that has begun: (C, F).
+
+    `met` (C) becomes whether a pair has a past. What the others share is made once.
+    """
+    if acts:
+        walk_from_actor(history, anchor, *moment[2:7])
+    else:
+        walk_from_target(history, anchor, *moment[2:7])
+    own, theirs = (ACTOR, TARGET) if acts else (TARGET, ACTOR)
+    role = 0 if acts else 1
+    starts, shared = columns.starts, moment.shared
+    of_moment(history, moment, shared[starts[MOMENT] :])
+    of_node(history, moment, role, anchor, shared[starts[own] :])
+    of_no_past(shared[starts[PAST] :])
+    rescale(columns, MOMENT, shared)
+    rescale(columns, own, shared)
+    rescale(columns, PAST, shared)
+    for number in range(len(others)):
+        other, row = others[number], out[number]
+        for at in range(len(shared)):
+            row[at] = shared[at]
+        a, b = (anchor, other) if acts else (other, anchor)
+        slot = slot_of(history, a, b)
+        of_node(history, moment, 1 - role, other, row[starts[theirs] :])
+        rescale(columns, theirs, row)
+        of_both(history, moment, slot, a, b, other, row[starts[BETWEEN] :])
+        rescale(columns, BETWEEN, row)
+        met[number] = is_met(history, slot)
+        if met[number]:
+            of_past(history, moment, slot, row[starts[PAST] :])
+            rescale(columns, PAST, row)
 
 
 @compiled
@@ -39,6 +84,7 @@ def enter(history: History, u: int, v: int, event_type: int, is_tie: bool, now: 
 def pass_over(
     history: History,
     moment: Moment,
+    columns: Columns,
     u: np.ndarray,
     v: np.ndarray,
     event_type: np.ndarray,
@@ -47,21 +93,21 @@ def pass_over(
     by_role: bool,
     asked: np.ndarray,
     candidates: np.ndarray,
-    starts: np.ndarray,
     out: np.ndarray,
+    met: np.ndarray,
 ) -> None:
     """Ask about and then enter each event of a chunk.
 
-    `asked` (E) holds the row of `candidates` (M, 2, C) and `out` (M, 2, C, F) for each event, −1 for one that
-    is not asked about: candidates for the target of u, and for the actor on v. Without roles, both are
-    candidates for a partner.
+    `asked` (E) holds the row of `candidates` (M, 2, C), `out` (M, 2, C, F) and `met` (M, 2, C) for each
+    event, −1 for one that is not asked about: candidates for the target of u, and for the actor on v. Without
+    roles, both are candidates for a partner.
     """
     for event in range(len(u)):
         row = asked[event]
         if row >= 0:
             begin(history, moment, seconds[event])
-            ask(history, moment, u[event], True, candidates[row, 0], starts, out[row, 0])
-            ask(history, moment, v[event], not by_role, candidates[row, 1], starts, out[row, 1])
+            ask(history, moment, columns, u[event], True, candidates[row, 0], out[row, 0], met[row, 0])
+            ask(history, moment, columns, v[event], not by_role, candidates[row, 1], out[row, 1], met[row, 1])
         enter(history, u[event], v[event], event_type[event], is_tie[event], seconds[event], by_role)
 
 
@@ -69,13 +115,14 @@ def pass_over(
 def ask_once(
     history: History,
     moment: Moment,
+    columns: Columns,
     now: float,
     anchor: int,
-    forward: bool,
+    acts: bool,
     others: np.ndarray,
-    starts: np.ndarray,
     out: np.ndarray,
+    met: np.ndarray,
 ) -> None:
     """Statistics of one node with `others` at any moment from the last event on: (C, F)."""
     begin(history, moment, now)
-    ask(history, moment, anchor, forward, others, starts, out)
+    ask(history, moment, columns, anchor, acts, others, out, met)

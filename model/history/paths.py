@@ -8,188 +8,191 @@ partners of each node on the way, so that its cost is bounded however long the s
 import numpy as np
 
 from model.history.compiled import compiled
-from model.history.state import IN, NONE, OUT, TIES_IN, TIES_OUT, History
+from model.history.state import IN, NONE, OUT, PATH_TAUS, TAUS, TIES_IN, TIES_OUT, History
 
 REACH = 128
-PATH_TAUS = np.array([1, 3, 4, 5])  # of `TAUS`: an hour (a session), a day, four days, a month
-PATHS = ("chain", "alike_actors", "alike_targets", "shared_actor", "shared_target", "leads")
-PATHS += ("chain_received", "leads_received", "fans_received")
-CHAIN, ALIKE_ACTORS, ALIKE_TARGETS, SHARED_ACTOR, SHARED_TARGET, LEADS = range(6)
-CHAIN_RECEIVED, LEADS_RECEIVED, FANS_RECEIVED = range(6, 9)
-TIED_TWICE = 9 * 4  # the column after those of `PATHS` × `PATH_TAUS`
+FIRST = len(TAUS) - PATH_TAUS
+PATHS = ("chain", "chain_received", "alike_actors", "alike_targets", "shared_actor", "shared_target")
+PATHS += ("leads", "leads_received", "fans_received")
+(
+    CHAIN,
+    CHAIN_RECEIVED,
+    ALIKE_ACTORS,
+    ALIKE_TARGETS,
+    SHARED_ACTOR,
+    SHARED_TARGET,
+    LEADS,
+    LEADS_RECEIVED,
+    FANS,
+) = range(0, len(PATHS) * PATH_TAUS, PATH_TAUS)  # the first column of each
+TIED_TWICE = len(PATHS) * PATH_TAUS
 COMMON = TIED_TWICE + 1
 WIDTH = COMMON + 1
 
 
 @compiled
-def walk(
+def spread(
+    history: History, node: int, lane: int, opposite: int, weight: np.ndarray, out: np.ndarray, column: int
+) -> None:
+    """Add weight · f to everyone in a node's list `lane`, f that of its slots or of the opposite ones.
+
+    `weight` holds those of one path or of several in columns beside each other.
+    """
+    slot, steps = history.head[node, lane], 0
+    while slot != NONE and steps < REACH:
+        end, edge = history.target[slot], slot ^ opposite
+        for path in range(0, len(weight), PATH_TAUS):
+            for tau in range(PATH_TAUS):
+                out[end, column + path + tau] += weight[path + tau] * history.fade[edge, FIRST + tau]
+        slot, steps = history.after[slot, lane], steps + 1
+
+
+@compiled
+def reach(history: History, node: int, lane: int, amount: np.ndarray, out: np.ndarray, column: int) -> None:
+    """Add `amount` to everyone in a node's list `lane`."""
+    slot, steps = history.head[node, lane], 0
+    while slot != NONE and steps < REACH:
+        for at in range(len(amount)):
+            out[history.target[slot], column + at] += amount[at]
+        slot, steps = history.after[slot, lane], steps + 1
+
+
+@compiled
+def reach_twice(
+    history: History, node: int, lane: int, one: np.ndarray, out: np.ndarray, column: int
+) -> None:
+    """Count the ways to everyone who is two steps away in the lists `lane`; `one` is [1]."""
+    slot, steps = history.head[node, lane], 0
+    while slot != NONE and steps < REACH:
+        reach(history, history.target[slot], lane, one, out, column)
+        slot, steps = history.after[slot, lane], steps + 1
+
+
+@compiled
+def multiply(out: np.ndarray, column: int, factor: np.ndarray) -> None:
+    """Multiply the columns of one path by `factor` (N, 4)."""
+    for node in range(len(factor)):
+        for tau in range(PATH_TAUS):
+            out[node, column + tau] *= factor[node, tau]
+
+
+@compiled
+def walk_from_actor(
     history: History,
-    anchor: int,
-    forward: bool,
+    a: int,
     inverse: np.ndarray,
     middle: np.ndarray,
-    touched: np.ndarray,
+    weight: np.ndarray,
+    one: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """All path statistics between `anchor` and every node, (N, WIDTH): anchor→node if `forward`.
+    """All path statistics a→b between `a` and every b, (N, WIDTH).
 
-    `inverse` (2, N, 4) is 1/F of each node as actor and as target; `middle` (N, 9) and `touched` (N) are room
-    to work in, `middle` zero before and after.
+    `inverse` (2, N, 4) is 1/F of each node as actor and as target; `middle` (N, 8) and `weight` (8) are room
+    to work in, `one` (4) holds ones.
 
     chain          Σ_w  p(a→w) p(w→b)
+    chain_received Σ_w  p(a→w) q(w→b): b is acted on by those a acts on
     alike_actors   Σ_wx p(a→w) q(x→w) p(x→b): what those do who act where a acts
     alike_targets  Σ_wx q(a→w) p(x→w) q(x→b): the audience of b acts where a does
     shared_actor   Σ_x  q(x→a) p(x→b)
     shared_target  Σ_w  p(a→w) q(b→w)
     leads          Σ_w  [a tied to w] p(w→b): what those do whom a follows
-    chain_received Σ_w  p(a→w) q(w→b): b is acted on by those a acts on
     leads_received Σ_w  [a tied to w] q(w→b): by those whom a follows
     fans_received  Σ_w  [w tied to a] q(w→b): by those who follow a
     tied_twice     Σ_w  [a tied to w] [w tied to b]
-    common         number of partners in common, in any direction of a→w→b
+    common         number of w with a→w→b
     """
     out[:] = 0.0
-    away, back = (OUT, IN) if forward else (IN, OUT)
-    ties = TIES_OUT if forward else TIES_IN
-    own, other = (0, 1) if forward else (1, 0)  # the role of the anchor and of who is at the far end
-    taus = len(PATH_TAUS)
-    near = np.empty(taus)
-    far = np.empty(taus)
-    reached = 0
-    slot, steps = history.head[anchor, away], 0
+    middle[:] = 0.0
+    acts, receives = inverse[0], inverse[1]
+    slot, steps = history.head[a, OUT], 0
     while slot != NONE and steps < REACH:
-        edge = slot if forward else slot ^ 1
         w = history.target[slot]
-        for tau in range(taus):
-            f = history.fade[edge, PATH_TAUS[tau]]
-            near[tau] = f * inverse[own, anchor, tau]  # forward: p(a→w); backward: q(w→b)
-            far[tau] = f * inverse[other, w, tau]  # forward: q(a→w); backward: p(w→b)
-        # chain: forward p(a→w) p(w→b); backward p(w→b) p(a→w), whose F is that of a, the far end
-        step, more = history.head[w, away], 0
-        while step != NONE and more < REACH:
-            link = step if forward else step ^ 1
-            end = history.target[step]
-            for tau in range(taus):
-                f = history.fade[link, PATH_TAUS[tau]]
-                if forward:
-                    out[end, CHAIN * taus + tau] += near[tau] * f * inverse[0, w, tau]
-                    out[end, CHAIN_RECEIVED * taus + tau] += near[tau] * f * inverse[1, end, tau]
-                else:
-                    out[end, CHAIN * taus + tau] += far[tau] * f * inverse[0, end, tau]
-                    out[end, CHAIN_RECEIVED * taus + tau] += near[tau] * f * inverse[0, end, tau]
-            out[end, COMMON] += 1.0
-            step, more = history.after[step, away], more + 1
-        # turn round at w: x acts where the anchor acts (forward), or is acted on by its actors (backward)
-        step, more = history.head[w, back], 0
-        while step != NONE and more < REACH:
-            link = step ^ 1 if forward else step
-            x = history.target[step]
-            if middle[x, 2 * taus] == 0.0:
-                middle[x, 2 * taus] = 1.0
-                touched[reached] = x
-                reached += 1
-            for tau in range(taus):
-                f = history.fade[link, PATH_TAUS[tau]]
-                middle[x, tau] += near[tau] * f * inverse[other, w, tau]
-                middle[x, taus + tau] += far[tau] * f * inverse[own, x, tau]
-            step, more = history.after[step, back], more + 1
-        slot, steps = history.after[slot, away], steps + 1
-    # forward: middle = Σ_w p(a→w) q(x→w), Σ_w q(a→w) p(x→w); backward: Σ_x q(x→b) p(x→w), Σ_x p(x→b) q(x→w)
-    for number in range(reached):
-        x = touched[number]
-        for tau in range(taus):
-            if forward:
-                out[x, SHARED_TARGET * taus + tau] = middle[x, tau]
-            else:
-                out[x, SHARED_ACTOR * taus + tau] = middle[x, taus + tau]
-        step, more = history.head[x, away], 0
-        while step != NONE and more < REACH:
-            link = step if forward else step ^ 1
-            end = history.target[step]
-            for tau in range(taus):
-                f = history.fade[link, PATH_TAUS[tau]]
-                p, q = f * inverse[0, x if forward else end, tau], f * inverse[1, end if forward else x, tau]
-                if forward:
-                    out[end, ALIKE_ACTORS * taus + tau] += middle[x, tau] * p
-                    out[end, ALIKE_TARGETS * taus + tau] += middle[x, taus + tau] * q
-                else:
-                    out[end, ALIKE_ACTORS * taus + tau] += middle[x, taus + tau] * p
-                    out[end, ALIKE_TARGETS * taus + tau] += middle[x, tau] * q
-            step, more = history.after[step, away], more + 1
-        middle[x, :] = 0.0
-    # the other way round at the anchor: those it shares actors (forward: x→a, x→b) or targets with
-    slot, steps = history.head[anchor, back], 0
+        for tau in range(PATH_TAUS):
+            p = history.fade[slot, FIRST + tau] * acts[a, tau]
+            weight[tau], weight[PATH_TAUS + tau] = p * acts[w, tau], p
+        spread(history, w, OUT, 0, weight, out, CHAIN)
+        for tau in range(PATH_TAUS):  # p(a→w)/F(w as target), and q(a→w)
+            q = history.fade[slot, FIRST + tau] * receives[w, tau]
+            weight[tau], weight[PATH_TAUS + tau] = q * acts[a, tau], q
+        spread(history, w, IN, 1, weight, middle, 0)
+        slot, steps = history.after[slot, OUT], steps + 1
+    for x in range(len(middle)):
+        if middle[x, PATH_TAUS - 1] == 0.0:
+            continue
+        for tau in range(PATH_TAUS):
+            out[x, SHARED_TARGET + tau] = middle[x, tau]
+            weight[tau] = middle[x, tau] * acts[x, tau]
+            weight[PATH_TAUS + tau] = middle[x, PATH_TAUS + tau] * acts[x, tau]
+        spread(history, x, OUT, 0, weight, out, ALIKE_ACTORS)
+    slot, steps = history.head[a, IN], 0
     while slot != NONE and steps < REACH:
-        edge = slot ^ 1 if forward else slot
         x = history.target[slot]
-        for tau in range(taus):
-            f = history.fade[edge, PATH_TAUS[tau]]
-            near[tau] = f * inverse[1, anchor if forward else x, tau]  # q(x→a), or q(b→w)
-        step, more = history.head[x, away], 0
-        while step != NONE and more < REACH:
-            link = step if forward else step ^ 1
-            end = history.target[step]
-            for tau in range(taus):
-                f = history.fade[link, PATH_TAUS[tau]]
-                if forward:
-                    out[end, SHARED_ACTOR * taus + tau] += near[tau] * f * inverse[0, x, tau]
-                else:
-                    out[end, SHARED_TARGET * taus + tau] += near[tau] * f * inverse[0, end, tau]
-            step, more = history.after[step, away], more + 1
-        slot, steps = history.after[slot, back], steps + 1
-    # along ties: forward a ⇒ w → b, a ⇐ w → b and a ⇒ w ⇒ b; backward b ← w ⇐ a, b ← w ⇒ a and b ⇐ w ⇐ a
-    if forward:
-        tied_then_acting(history, anchor, TIES_OUT, inverse, out, LEADS, LEADS_RECEIVED)
-        tied_then_acting(history, anchor, TIES_IN, inverse, out, NONE, FANS_RECEIVED)
-    else:
-        acting_then_tied(history, anchor, TIES_IN, inverse, out, LEADS, LEADS_RECEIVED)
-        acting_then_tied(history, anchor, TIES_OUT, inverse, out, NONE, FANS_RECEIVED)
-    slot, steps = history.head[anchor, ties], 0
-    while slot != NONE and steps < REACH:
-        step, more = history.head[history.target[slot], ties], 0
-        while step != NONE and more < REACH:
-            out[history.target[step], TIED_TWICE] += 1.0
-            step, more = history.after[step, ties], more + 1
-        slot, steps = history.after[slot, ties], steps + 1
-
-
-@compiled
-def tied_then_acting(
-    history: History, anchor: int, lane: int, inverse: np.ndarray, out: np.ndarray, done: int, received: int
-) -> None:
-    """From the anchor along ties to w, then to what w acts on."""
-    taus = len(PATH_TAUS)
-    slot, steps = history.head[anchor, lane], 0
-    while slot != NONE and steps < REACH:
-        w = history.target[slot]
-        step, more = history.head[w, OUT], 0
-        while step != NONE and more < REACH:
-            end = history.target[step]
-            for tau in range(taus):
-                f = history.fade[step, PATH_TAUS[tau]]
-                if done != NONE:
-                    out[end, done * taus + tau] += f * inverse[0, w, tau]
-                out[end, received * taus + tau] += f * inverse[1, end, tau]
-            step, more = history.after[step, OUT], more + 1
-        slot, steps = history.after[slot, lane], steps + 1
-
-
-@compiled
-def acting_then_tied(
-    history: History, anchor: int, lane: int, inverse: np.ndarray, out: np.ndarray, done: int, received: int
-) -> None:
-    """From the anchor back to those w who act on it, then along ties."""
-    taus = len(PATH_TAUS)
-    slot, steps = history.head[anchor, IN], 0
-    while slot != NONE and steps < REACH:
-        w = history.target[slot]
-        step, more = history.head[w, lane], 0
-        while step != NONE and more < REACH:
-            end = history.target[step]
-            for tau in range(taus):
-                f = history.fade[slot ^ 1, PATH_TAUS[tau]]
-                if done != NONE:
-                    out[end, done * taus + tau] += f * inverse[0, w, tau]
-                out[end, received * taus + tau] += f * inverse[1, anchor, tau]
-            step, more = history.after[step, lane], more + 1
+        for tau in range(PATH_TAUS):
+            weight[tau] = history.fade[slot ^ 1, FIRST + tau] * receives[a, tau] * acts[x, tau]
+        spread(history, x, OUT, 0, weight[:PATH_TAUS], out, SHARED_ACTOR)
         slot, steps = history.after[slot, IN], steps + 1
+    slot, steps = history.head[a, TIES_OUT], 0
+    while slot != NONE and steps < REACH:
+        w = history.target[slot]
+        for tau in range(PATH_TAUS):
+            weight[tau], weight[PATH_TAUS + tau] = acts[w, tau], 1.0
+        spread(history, w, OUT, 0, weight, out, LEADS)
+        slot, steps = history.after[slot, TIES_OUT], steps + 1
+    slot, steps = history.head[a, TIES_IN], 0
+    while slot != NONE and steps < REACH:
+        spread(history, history.target[slot], OUT, 0, one, out, FANS)
+        slot, steps = history.after[slot, TIES_IN], steps + 1
+    for column in (CHAIN_RECEIVED, ALIKE_TARGETS, LEADS_RECEIVED, FANS):  # whose last step is a q
+        multiply(out, column, receives)
+    reach_twice(history, a, TIES_OUT, one[:1], out, TIED_TWICE)
+    reach_twice(history, a, OUT, one[:1], out, COMMON)
+
+
+@compiled
+def walk_from_target(
+    history: History,
+    b: int,
+    inverse: np.ndarray,
+    middle: np.ndarray,
+    weight: np.ndarray,
+    one: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """The same between every a and `b`, from the other end."""
+    out[:] = 0.0
+    middle[:] = 0.0
+    acts, receives = inverse[0], inverse[1]
+    slot, steps = history.head[b, IN], 0
+    while slot != NONE and steps < REACH:
+        w, edge = history.target[slot], slot ^ 1
+        for tau in range(PATH_TAUS):  # p(w→b), and q(w→b)
+            f = history.fade[edge, FIRST + tau]
+            weight[tau], weight[PATH_TAUS + tau] = f * acts[w, tau], f * receives[b, tau]
+        spread(history, w, IN, 1, weight, out, CHAIN)
+        reach(history, w, TIES_IN, weight, out, LEADS)
+        reach(history, w, TIES_OUT, weight[PATH_TAUS:], out, FANS)
+        for tau in range(PATH_TAUS):  # q(x→b)/F(x as actor), and p(x→b)
+            weight[tau], weight[PATH_TAUS + tau] = weight[PATH_TAUS + tau] * acts[w, tau], weight[tau]
+        spread(history, w, OUT, 0, weight, middle, 0)
+        slot, steps = history.after[slot, IN], steps + 1
+    for x in range(len(middle)):
+        if middle[x, PATH_TAUS - 1] == 0.0:
+            continue
+        for tau in range(PATH_TAUS):
+            shared = middle[x, PATH_TAUS + tau] * receives[x, tau]
+            out[x, SHARED_ACTOR + tau] = shared
+            weight[tau], weight[PATH_TAUS + tau] = shared, middle[x, tau] * receives[x, tau]
+        spread(history, x, IN, 1, weight, out, ALIKE_ACTORS)
+    slot, steps = history.head[b, OUT], 0
+    while slot != NONE and steps < REACH:
+        w = history.target[slot]
+        for tau in range(PATH_TAUS):
+            weight[tau] = history.fade[slot, FIRST + tau] * receives[w, tau]
+        spread(history, w, IN, 1, weight[:PATH_TAUS], out, SHARED_TARGET)
+        slot, steps = history.after[slot, OUT], steps + 1
+    for column in (CHAIN, CHAIN_RECEIVED, ALIKE_ACTORS, SHARED_TARGET):  # whose first step is a p
+        multiply(out, column, acts)
+    reach_twice(history, b, TIES_IN, one[:1], out, TIED_TWICE)
+    reach_twice(history, b, IN, one[:1], out, COMMON)

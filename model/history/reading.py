@@ -1,26 +1,45 @@
 """Reading a stream event by event, and asking for statistics on the way."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from model.history.events import Events
 from model.history.passes import ask_once, pass_over
-from model.history.registry import groups, rescale, scales
+from model.history.registry import columns_of, listed
 from model.history.room import with_room
+from model.history.standard import Standard
 from model.history.state import NEVER, History, new_history
 from model.history.statistics import new_moment
 from model.history.update import tie
 
 
-class Pass:
-    """The history of a stream as far as it was read, and the statistics of what is asked on the way."""
+class Answers(NamedTuple):
+    """What is known of pairs: their statistics (…, F) float32, and whether they have a past (…)."""
 
-    def __init__(self, events: Events, *, by_role: bool = True, history: History | None = None) -> None:
+    x: np.ndarray
+    met: np.ndarray
+
+
+class Pass:
+    """The history of a stream as far as it was read, and the statistics of what is asked on the way.
+
+    They are on the scale that the list of statistics names; with a `standard`, standardized by it as well.
+    """
+
+    def __init__(
+        self,
+        events: Events,
+        *,
+        by_role: bool = True,
+        standard: Standard | None = None,
+        history: History | None = None,
+    ) -> None:
         self.events, self.by_role = events, by_role
         nodes = events.stream.nodes
-        self.scales = scales(len(events.types))
-        self.names = groups(len(events.types))
-        self.starts = np.cumsum([0, *(len(names) for names in self.names.values())])
-        self.moment = new_moment(nodes)
+        self.statistics = listed(len(events.types))
+        self.columns = columns_of(self.statistics, standard)
+        self.moment = new_moment(nodes, len(self.statistics))
         if history is None:
             history = new_history(nodes, len(events.types), events.day_offset, events.week_offset)
             history = with_room(history, 2 * len(events.ties), 0)
@@ -31,17 +50,16 @@ class Pass:
         self.history = history
 
     @property
-    def width(self) -> int:
-        """How many statistics there are."""
-        return int(self.starts[-1])
-
-    @property
     def position(self) -> int:
         """How many events have entered."""
         return int(self.history.sizes[2]) // (1 if self.by_role else 2)
 
-    def read(self, end: int, asked: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-        """Go on to `end`; statistics (M, 2, C, F) of the events `asked` about, in order.
+    def room_for(self, *shape: int) -> Answers:
+        """Answers about so many pairs, to be filled in."""
+        return Answers(np.empty((*shape, len(self.statistics)), np.float32), np.empty(shape, np.bool_))
+
+    def read(self, end: int, asked: np.ndarray, candidates: np.ndarray) -> Answers:
+        """Go on to `end`; answers (M, 2, C) about the events `asked` about, in order.
 
         `asked` (M) holds their positions in the stream, `candidates` (M, 2, C) nodes.
         """
@@ -54,10 +72,11 @@ class Pass:
         candidates = np.array(candidates, np.int64, order="C")
         rows = np.full(end - begin, -1)
         rows[asked - begin] = np.arange(len(asked))
-        out = np.empty((*candidates.shape, self.width), np.float32)
+        answers = self.room_for(*candidates.shape)
         pass_over(
             self.history,
             self.moment,
+            self.columns,
             stream.u[chunk],
             stream.v[chunk],
             self.events.type[chunk],
@@ -66,21 +85,20 @@ class Pass:
             self.by_role,
             rows,
             candidates,
-            self.starts,
-            out,
+            *answers,
         )
-        return rescale(out, self.scales)
+        return answers
 
-    def ask(self, node: int, now: float, *, acts: bool = True) -> np.ndarray:
-        """Statistics of `node` with every node at second `now`, nothing entering: (N, F).
+    def ask(self, node: int, now: float, *, acts: bool = True) -> Answers:
+        """Answers (N) about `node` with every node at second `now`, nothing entering.
 
-        With `acts` those of node→other, else of other→node.
+        With `acts` about node→other, else about other→node.
         """
         everyone = np.arange(self.events.stream.nodes)
-        out = np.empty((len(everyone), self.width), np.float32)
-        forward = acts or not self.by_role
-        ask_once(self.history, self.moment, now, node, forward, everyone, self.starts, out)
-        return rescale(out, self.scales)
+        answers = self.room_for(len(everyone))
+        acts = acts or not self.by_role
+        ask_once(self.history, self.moment, self.columns, now, node, acts, everyone, *answers)
+        return answers
 
     def skip(self, end: int) -> None:
         """Go on to `end` without asking."""

@@ -1,13 +1,25 @@
-"""The list of statistics: names by group in the order written, each with the scale a network reads it on."""
+"""The list of statistics, in the order written: each with its group, its block, and its scale."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from model.history.paths import PATH_TAUS, PATHS
-from model.history.state import SMOOTHING, TAU_NAMES
-from model.history.statistics import SCALES
+from model.history.paths import PATHS
+from model.history.standard import Standard
+from model.history.state import IN_A_DAY, IN_AN_HOUR, MONTH, PATH_TAUS, SMOOTHING, TAU_NAMES
+from model.history.statistics import BLOCKS, Columns
 
-Names = dict[str, tuple[str, ...]]
-BY_ROLE = (("a", "acts", "receives"), ("b", "receives", "acts"))
+# A network reads log(x + offset) of these, and anything else as it is.
+SCALES = {"count": 0.01, "share": 0.001, "path": 0.0003, "number": 1.0, "minutes": 1.0, "ratio": 0.0}
+
+
+class Statistic(NamedTuple):
+    """One statistic: `group` says what it is about, `block` what it depends on."""
+
+    name: str
+    group: str
+    block: str
+    scale: str
 
 
 def tau_names(name: str, taus: tuple[int, ...] = tuple(range(len(TAU_NAMES)))) -> tuple[str, ...]:
@@ -15,97 +27,100 @@ def tau_names(name: str, taus: tuple[int, ...] = tuple(range(len(TAU_NAMES)))) -
     return tuple(f"{name}_{TAU_NAMES[tau]}" for tau in taus)
 
 
-def scales(types: int) -> dict[str, dict[str, str]]:
-    """The scale of every statistic of a stream with so many event types, by group and name."""
+def of_node(who: str, does: str, other: str, kinds: list[str]) -> list[tuple[str, str, tuple[str, ...]]]:
+    """The statistics of one of the two nodes: group, scale and names."""
+    return [
+        ("node", "count", tau_names(f"{who}_{does}")),
+        ("node", "count", tau_names(f"{who}_new")),
+        ("node", "count", tau_names(f"{who}_{other}", (IN_AN_HOUR, IN_A_DAY, MONTH))),
+        ("node", "minutes", (f"{who}_{does}_since", f"{who}_{other}_since")),
+        ("node", "number", (f"{who}_{does}_n", f"{who}_{other}_n")),
+        ("node", "number", (f"{who}_{does}_degree", f"{who}_{other}_degree")),
+        (
+            "association",
+            "number",
+            (f"{who}_ties", f"{who}_tied") if who == "a" else (f"{who}_tied", f"{who}_ties"),
+        ),
+        ("clock", "ratio", tuple(f"{who}_{name}" for name in ("hour", "hours", "hours_own", "weekday"))),
+        ("node", "plain", (f"{who}_new_rate", f"{who}_gap")),
+        (
+            "node_type",
+            "plain",
+            tuple(f"{who}_{name}_{kind}" for name in ("type_6h", "type_30d", "last_type") for kind in kinds),
+        ),
+    ]
+
+
+def listed(types: int) -> tuple[Statistic, ...]:
+    """All statistics of a stream with so many event types, in the order written."""
     kinds = [str(kind) for kind in range(types)]
-    listed = {
-        "pair": [
-            ("count", (*tau_names("count_ab"), *tau_names("count_ba"))),
-            ("number", ("n_ab", "n_ba")),
-            ("minutes", ("since_ab", "since_ba")),
-            ("number", ("rank_target", "rank_actor", "rank_of_b", "rank_of_a")),
-            ("plain", ("seen_ab", "seen_ba")),
+    slowest = tuple(range(len(TAU_NAMES) - PATH_TAUS, len(TAU_NAMES)))
+    blocks = {
+        "moment": [
+            ("clock", "count", ("all_1h", "all_1d")),
+            ("clock", "minutes", ("all_since",)),
+            ("clock", "plain", ("hour_sin", "hour_cos", "weekend")),
         ],
-        "share": [
+        "actor": of_node("a", "acts", "receives", kinds),
+        "between": [
+            ("two_hops", "path", tuple(name for path in PATHS for name in tau_names(path, slowest))),
+            ("two_hops", "number", ("tied_twice", "common")),
+            ("association", "minutes", ("tie_ab_since", "tie_ba_since")),
+            (
+                "sequence",
+                "share",
+                tuple(f"{name}_{who}" for who in "ab" for name in ("next", "next2", "next3", "next_of_all")),
+            ),
+            ("association", "plain", ("tie_ab", "tie_ba")),
+            (
+                "sequence",
+                "plain",
+                tuple(f"{name}_{who}" for who in "ab" for name in ("again", "again2", "again3")),
+            ),
+            ("node_type", "plain", ("type_match", "type_match_6h_30d", "type_match_6h")),
+        ],
+        "target": of_node("b", "receives", "acts", kinds),
+        "past": [
+            ("pair", "count", (*tau_names("count_ab"), *tau_names("count_ba"))),
+            ("pair", "number", ("n_ab", "n_ba")),
+            ("pair", "minutes", ("since_ab", "since_ba")),
+            ("pair", "number", ("rank_target", "rank_actor", "rank_of_b", "rank_of_a")),
             (
                 "share",
-                tuple(f"share_{who}_{lane}_{alpha}" for lane in ("out", "in", "all") for alpha in SMOOTHING),
-            )
-            for who in ("b_in_a", "a_in_b")
-        ],
-        "pair_type": [
-            ("number", tuple(f"type_{way}_{kind}" for way in ("ab", "ba") for kind in kinds)),
-            ("plain", tuple(f"last_{way}_{kind}" for way in ("ab", "ba") for kind in kinds)),
-        ],
-        "node": [
-            entry
-            for who, does, other in BY_ROLE
-            for entry in (
-                ("count", tau_names(f"{who}_{does}")),
-                ("count", tau_names(f"{who}_new")),
-                ("count", tau_names(f"{who}_{other}", (1, 3, 5))),
-                ("minutes", (f"{who}_{does}_since", f"{who}_{other}_since")),
-                ("number", (f"{who}_{does}_n", f"{who}_{other}_n")),
-                ("number", (f"{who}_{does}_degree", f"{who}_{other}_degree")),
-                ("plain", (f"{who}_new_rate", f"{who}_gap")),
-            )
-        ],
-        "node_type": [
-            (
-                "plain",
+                "share",
                 tuple(
-                    f"{who}_{name}_{kind}"
-                    for who in ("a", "b")
-                    for name in ("type_6h", "type_30d", "last_type")
-                    for kind in kinds
+                    f"share_{who}_{lane}_{alpha}"
+                    for who in ("b_in_a", "a_in_b")
+                    for lane in ("out", "in", "all")
+                    for alpha in SMOOTHING
                 ),
             ),
-            ("plain", ("type_match", "type_match_6h_30d", "type_match_6h")),
-        ],
-        "clock": [
-            (
-                "ratio",
-                tuple(f"{who}_{name}" for who in "ab" for name in ("hour", "hours", "hours_own", "weekday")),
-            ),
-            ("count", ("all_1h", "all_1d")),
-            ("minutes", ("all_since",)),
-            ("plain", ("hour_sin", "hour_cos", "weekend")),
-        ],
-        "association": [
-            ("minutes", ("tie_ab_since", "tie_ba_since")),
-            ("plain", ("tie_ab", "tie_ba")),
-            ("number", ("a_ties", "a_tied", "b_tied", "b_ties")),
-        ],
-        "two_hops": [
-            ("path", tuple(name for path in PATHS for name in tau_names(path, tuple(PATH_TAUS)))),
-            ("number", ("tied_twice", "common")),
-        ],
-        "sequence": [
-            entry
-            for who in ("a", "b")
-            for entry in (
-                ("share", tuple(f"{name}_{who}" for name in ("next", "next2", "next3", "next_of_all"))),
-                ("plain", tuple(f"{name}_{who}" for name in ("again", "again2", "again3"))),
-            )
+            ("pair_type", "number", tuple(f"type_{way}_{kind}" for way in ("ab", "ba") for kind in kinds)),
+            ("pair", "plain", ("seen_ab", "seen_ba")),
+            ("pair_type", "plain", tuple(f"last_{way}_{kind}" for way in ("ab", "ba") for kind in kinds)),
         ],
     }
-    return {
-        group: {name: scale for scale, names in entries for name in names}
-        for group, entries in listed.items()
-    }
+    return tuple(
+        Statistic(name, group, block, scale)
+        for block in BLOCKS
+        for group, scale, names in blocks[block]
+        for name in names
+    )
 
 
-def groups(types: int) -> Names:
-    """The names of all statistics of a stream with so many event types, by group, in the order written."""
-    return {group: tuple(members) for group, members in scales(types).items()}
-
-
-def rescale(statistics: np.ndarray, of: dict[str, dict[str, str]]) -> np.ndarray:
-    """Amounts (…, F) as a network reads them, in place: log(x + offset) where the scale says so."""
-    listed = [scale for members in of.values() for scale in members.values()]
-    statistics += np.array([SCALES.get(scale, 0.0) for scale in listed], statistics.dtype)
-    is_log = np.array([scale in SCALES for scale in listed])
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_log, [False]]).astype(np.int8)))
-    for start, stop in edges.reshape(-1, 2):
-        np.log(statistics[..., start:stop], out=statistics[..., start:stop])
-    return statistics
+def columns_of(statistics: tuple[Statistic, ...], standard: Standard | None) -> Columns:
+    """Where compiled code writes these statistics, and on which scale; standardized if one is given."""
+    widths = [sum(one.block == block for one in statistics) for block in BLOCKS]
+    logs = [sum(one.block == block and one.scale in SCALES for one in statistics) for block in BLOCKS]
+    if standard is None:
+        standard = Standard(
+            np.zeros(len(statistics), np.float32), np.ones(len(statistics), np.float32), np.inf
+        )
+    return Columns(
+        np.cumsum([0, *widths]),
+        np.array(logs),
+        np.array([SCALES.get(one.scale, 0.0) for one in statistics], np.float32),
+        standard.mean,
+        (1 / standard.deviation).astype(np.float32),
+        np.array([standard.largest], np.float32),
+    )

@@ -9,13 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 HOUR, DAY = 3600.0, 86_400.0
-TAUS = np.array([HOUR / 4, HOUR, 6 * HOUR, DAY, 4 * DAY, 30 * DAY])
-TAU_NAMES = ("15min", "1h", "6h", "1d", "4d", "30d")
-SESSION, MONTH = 2, 5  # of `TAUS`: six hours, and the slowest
+TAUS = np.array([HOUR / 4, 6 * HOUR, HOUR, DAY, 4 * DAY, 30 * DAY])
+TAU_NAMES = ("15min", "6h", "1h", "1d", "4d", "30d")
+SESSION, IN_AN_HOUR, IN_A_DAY, MONTH = 1, 2, 3, 5  # of `TAUS`
+PATH_TAUS = 4  # the last of `TAUS`, beside each other in memory, are those of paths
 SMOOTHING = np.array([0.5, 0.15, 0.03])
 POWERS = (1 - SMOOTHING) ** np.arange(2048)[:, None]  # a share as old as 2,047 events is gone
 
 OUT, IN, ALL, TIES_OUT, TIES_IN = range(5)  # lists of a node's slots, the latest first
+NEAR_HOURS = (
+    np.array([1.0, 2.0, 3.0, 4.0, 3.0, 2.0, 1.0]) / 16
+)  # weights of three hours before to three after
 RECENT = 3  # partners of a node that the sequence statistics look back on
 NONE = -1
 NEVER = -np.inf
@@ -57,8 +61,9 @@ class History(NamedTuple):
     node_type: np.ndarray  # (2, N, 2, K) fading by the session, and by the month
     node_last_type: np.ndarray  # (2, N)
     hours: np.ndarray  # (2, N, 24) fading by the month
+    near_hours: np.ndarray  # (2, N, 24) the same, of the hours around by `NEAR_HOURS`
     weekdays: np.ndarray  # (2, N, 7) fading by the month
-    all_hours: np.ndarray  # (24) fading by the month
+    all_near_hours: np.ndarray  # (24) of everyone
     recent: np.ndarray  # (2, N, RECENT) targets of an actor, actors on a target
     latest: np.ndarray  # (2) actor and target of the last event
     # sequences: x, then y, as targets of one actor [0] or as actors on one target [1]
@@ -108,8 +113,9 @@ def shapes(nodes: int, types: int, pairs: int, steps: int) -> dict[str, tuple[in
         "node_type": (2, nodes, 2, types),
         "node_last_type": (2, nodes),
         "hours": (2, nodes, 24),
+        "near_hours": (2, nodes, 24),
         "weekdays": (2, nodes, 7),
-        "all_hours": (24,),
+        "all_near_hours": (24,),
         "recent": (2, nodes, RECENT),
         "latest": (2,),
         "step_table": (table_size(steps),),

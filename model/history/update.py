@@ -9,6 +9,7 @@ from model.history.state import (
     DAY,
     IN,
     MONTH,
+    NEAR_HOURS,
     NONE,
     OUT,
     POWERS,
@@ -38,6 +39,13 @@ def weekday_of(history: History, now: float) -> int:
 
 
 @compiled
+def add_near_hours(profile: np.ndarray, hour: int, weight: float) -> None:
+    """An event at `hour` counts for the hours around it as well, the less the further they are."""
+    for step in range(len(NEAR_HOURS)):
+        profile[(hour + step - len(NEAR_HOURS) // 2) % 24] += NEAR_HOURS[step] * weight
+
+
+@compiled
 def move_reference(history: History, now: float) -> None:
     """Bring fading sums whose reference is far behind to `now`: rarely, and O(slots) then."""
     for tau in range(len(TAUS)):
@@ -47,18 +55,37 @@ def move_reference(history: History, now: float) -> None:
         factor = np.exp(-ahead)
         history.reference[tau] = now
         history.all_fade[tau] *= factor
-        history.fade[: history.sizes[0], tau] *= factor
-        history.node_fade[:, :, tau] *= factor
-        history.new_fade[:, :, tau] *= factor
-        if tau == SESSION:
-            history.node_type[:, :, 0] *= factor
+        for slot in range(history.sizes[0]):
+            history.fade[slot, tau] *= factor
+        for role in range(2):
+            for node in range(len(history.head)):
+                move_node(history, role, node, tau, factor)
         if tau == MONTH:
-            history.node_type[:, :, 1] *= factor
-            history.hours[:] *= factor
-            history.weekdays[:] *= factor
-            history.all_hours[:] *= factor
-            history.step_fade[: history.sizes[1]] *= factor
-            history.step_total[:] *= factor
+            for hour in range(24):
+                history.all_near_hours[hour] *= factor
+            for step in range(history.sizes[1]):
+                for role in range(2):
+                    for back in range(3):
+                        history.step_fade[step, role, back] *= factor
+
+
+@compiled
+def move_node(history: History, role: int, node: int, tau: int, factor: float) -> None:
+    """The same for the sums of one node."""
+    history.node_fade[role, node, tau] *= factor
+    history.new_fade[role, node, tau] *= factor
+    if tau not in (SESSION, MONTH):
+        return
+    for kind in range(history.node_type.shape[3]):
+        history.node_type[role, node, 0 if tau == SESSION else 1, kind] *= factor
+    if tau == MONTH:
+        for hour in range(24):
+            history.hours[role, node, hour] *= factor
+            history.near_hours[role, node, hour] *= factor
+        for weekday in range(7):
+            history.weekdays[role, node, weekday] *= factor
+        for back in range(3):
+            history.step_total[role, node, back] *= factor
 
 
 @compiled
@@ -96,7 +123,9 @@ def observe_node(history: History, role: int, node: int, partner: int, event_typ
     history.node_type[role, node, 0, event_type] += session
     history.node_type[role, node, 1, event_type] += month
     history.node_last_type[role, node] = event_type
-    history.hours[role, node, hour_of(history, now)] += month
+    hour = hour_of(history, now)
+    history.hours[role, node, hour] += month
+    add_near_hours(history.near_hours[role, node], hour, month)
     history.weekdays[role, node, weekday_of(history, now)] += month
     for back in range(2):
         remember_step(history, role, back, history.recent[role, node, back], partner, month)
@@ -144,7 +173,8 @@ def observe(history: History, u: int, v: int, event_type: int, is_tie: bool, now
     history.node_count[v, IN] += 1
     history.node_count[u, ALL] += 1
     history.node_count[v, ALL] += 1
-    history.all_hours[hour_of(history, now)] += np.exp((now - history.reference[MONTH]) / TAUS[MONTH])
+    month = np.exp((now - history.reference[MONTH]) / TAUS[MONTH])
+    add_near_hours(history.all_near_hours, hour_of(history, now), month)
     if is_tie:
         tie(history, u, v, now)
     history.clock[0] = now

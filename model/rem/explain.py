@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from model.rem.learning import seen_columns
-from model.rem.network import Layout, log_intensities, log_intensity
-from model.rem.standard import Standard
+from model.history.reading import Answers, Pass
+from model.history.registry import Statistic
+from model.rem.network import Layout, Weights, log_intensities, log_intensity
 from pipeline.progress import duration
 
 LEAST = 0.05  # a contribution to log λ below this is not worth a word
@@ -20,8 +19,9 @@ MOST_WORDS = 3
 class Explanation:
     """What the first seed says of all candidates (M) of one node, and why."""
 
+    candidates: np.ndarray  # (M) nodes
     statistics: tuple[str, ...]
-    raw: np.ndarray  # (M, F)
+    amounts: np.ndarray  # (M, F) their statistics, not standardized
     probability: np.ndarray  # (M)
     added: dict[str, np.ndarray]  # by group of statistics: what it adds to log λ, (M)
     edge_types: np.ndarray  # (M), −1 for none
@@ -33,7 +33,7 @@ class Explanation:
     def why(self, at: int) -> str:
         """What carries a candidate, in words."""
         return sentence(
-            self.contributions(at), dict(zip(self.statistics, self.raw[at].tolist(), strict=True))
+            self.contributions(at), dict(zip(self.statistics, self.amounts[at].tolist(), strict=True))
         )
 
     def edge_type(self, at: int) -> int | None:
@@ -42,51 +42,51 @@ class Explanation:
 
 
 @torch.no_grad()
-def explain(
-    weights: dict[str, Tensor],
-    layout: Layout,
-    standard: Standard,
-    raw: np.ndarray,
-    names: dict[str, tuple[str, ...]],
-) -> Explanation:
-    """The first seed on the raw statistics (M, F) of all candidates of one node."""
+def explain(reading: Pass, weights: Weights, layout: Layout, node: int, now: float) -> Explanation:
+    """The first seed on every other node as the target of `node` at second `now`.
+
+    `reading` standardizes as the weights ask for.
+    """
     first = {name: tensor[:1] for name, tensor in weights.items()}
-    seen = torch.from_numpy((raw[:, seen_columns(names)] > 0).any(1))
-    x = torch.from_numpy(standard(raw[:, layout.columns]))
-    parts = log_intensities(first, layout, x, seen)  # (1, M, 1 + r)
+    others = np.delete(np.arange(reading.events.stream.nodes), node)
+    plain = Pass(reading.events, by_role=reading.by_role, history=reading.history)
+    answers = Answers(*(part[others] for part in reading.ask(node, now)))
+    x, met = torch.from_numpy(layout.inputs_of(answers.x)), torch.from_numpy(answers.met)
+    parts = log_intensities(first, layout, x, met)  # (1, M, 1 + r)
+    added = contributions(first, layout, answers, reading.statistics)
     return Explanation(
-        tuple(name for group in names.values() for name in group),
-        raw,
+        others,
+        tuple(one.name for one in reading.statistics),
+        plain.ask(node, now).x[others],
         log_intensity(parts)[0].double().softmax(0).numpy(),
-        {group: values[0] for group, values in contributions(first, layout, x, seen, names).items()},
+        {group: values[0] for group, values in added.items()},
         parts[0].argmax(1).numpy() - 1,
     )
 
 
-def group_columns(layout: Layout, names: Mapping[str, Sequence[str]]) -> dict[str, np.ndarray]:
+def group_columns(layout: Layout, statistics: Sequence[Statistic]) -> dict[str, np.ndarray]:
     """Which inputs of the network belong to each group of statistics; without groups that it does not see."""
-    group_of = np.repeat(np.arange(len(names)), [len(members) for members in names.values()])[layout.columns]
-    columns = {name: np.flatnonzero(group_of == number) for number, name in enumerate(names)}
-    return {name: where for name, where in columns.items() if len(where)}
+    groups = np.array([statistics[column].group for column in layout.columns])
+    return {group: np.flatnonzero(groups == group) for group in dict.fromkeys(groups.tolist())}
 
 
 @torch.no_grad()
 def contributions(
-    weights: dict[str, Tensor], layout: Layout, x: Tensor, seen: Tensor, names: Mapping[str, Sequence[str]]
+    weights: Weights, layout: Layout, answers: Answers, statistics: Sequence[Statistic]
 ) -> dict[str, np.ndarray]:
     """By group: log λ minus log λ with the group's statistics as the average candidate has them, (S, M).
 
-    `x` (M, F) are the standardized statistics of all candidates of one node, `seen` (M) whether a pair has a
-    past.
+    `answers` are standardized, about all M candidates of one node.
     """
-    whole = log_intensity(log_intensities(weights, layout, x, seen))
+    x, met = torch.from_numpy(layout.inputs_of(answers.x)), torch.from_numpy(answers.met)
+    whole = log_intensity(log_intensities(weights, layout, x, met))
     average = x.mean(0)
-    found = {}
-    for group, columns in group_columns(layout, names).items():
+    added = {}
+    for group, columns in group_columns(layout, statistics).items():
         without = x.clone()
         without[:, columns] = average[columns]
-        found[group] = (whole - log_intensity(log_intensities(weights, layout, without, seen))).numpy()
-    return found
+        added[group] = (whole - log_intensity(log_intensities(weights, layout, without, met))).numpy()
+    return added
 
 
 def sentence(added: Mapping[str, float], statistics: Mapping[str, float]) -> str:

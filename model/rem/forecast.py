@@ -13,13 +13,12 @@ from model.checkpoint import read_tensors
 from model.forecast import Forecaster
 from model.history.events import load_events
 from model.history.reading import Pass
-from model.history.registry import groups
+from model.history.registry import listed
 from model.rem.explain import explain
-from model.rem.learning import seen_columns
 from model.rem.network import layout_of, log_intensity
 from model.rem.ranking import score
+from model.rem.records import standard_of
 from model.rem.settings import RemSettings
-from model.rem.standard import Standard
 from pipeline.rem_variants import RemVariant
 
 
@@ -40,19 +39,17 @@ class RemForecaster(Forecaster):
                 f"{folder} was trained on another event table than the one in {table}: train it again"
             )
         self.layout = layout_of(
-            self.variant, RemSettings(**with_tuples(summary["settings"])), groups(len(self.events.types))
+            self.variant, RemSettings(**with_tuples(summary["settings"])), listed(len(self.events.types))
         )
         tensors, _ = read_tensors(folder / "weights.safetensors")
-        standard = Standard.from_tensors(tensors, "standard.")
-        assert standard is not None
-        self.standard = standard
-        other = {"columns", *standard.tensors("standard.")}
+        self.standard = standard_of(tensors)
+        other = {"columns", *(name for name in tensors if name.startswith("standard."))}
         self.weights = {name: tensor[:1] for name, tensor in tensors.items() if name not in other}
         self.reading = self.start()
 
     def start(self) -> Pass:
         """A history that has read what the weights have learned from."""
-        reading = Pass(self.events, by_role=self.variant.by_role)
+        reading = Pass(self.events, by_role=self.variant.by_role, standard=self.standard)
         reading.skip(self.events.stream.splits[1])
         return reading
 
@@ -68,16 +65,10 @@ class RemForecaster(Forecaster):
 
     def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
         """λ of the node's events with each other node as their target, normalized."""
-        raw = self.reading_of(node, at)
-        logs = score(self.weights, self.layout, self.standard, raw, seen_columns(self.reading.names))
-        total = log_intensity(logs)[0].double()
+        answers = self.reading.ask(node, self.second_of(at))
+        total = log_intensity(score(self.weights, self.layout, answers))[0].double()
         total[node] = -torch.inf
         return total.softmax(0).numpy()
-
-    def reading_of(self, node: int, at: datetime | None) -> np.ndarray:
-        """Statistics (N, F) of the node with every other as of `at`."""
-        now = self.second_of(at)
-        return self.reading.ask(node, now)
 
     def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> pl.DataFrame:
         """As for every model, with what carries each forecast.
@@ -88,10 +79,8 @@ class RemForecaster(Forecaster):
         """
         rows = super().predict(node, at, top)
         source = self.number_of(node)
-        others = np.delete(np.arange(len(self.names)), source)
-        raw = self.reading_of(source, at)[others]
-        explanation = explain(self.weights, self.layout, self.standard, raw, self.reading.names)
-        places = np.searchsorted(others, rows["node"].to_numpy()).tolist()
+        explanation = explain(self.reading, self.weights, self.layout, source, self.second_of(at))
+        places = np.searchsorted(explanation.candidates, rows["node"].to_numpy()).tolist()
         return rows.with_columns(
             why=pl.Series(map(explanation.why, places), dtype=pl.String),
             contributions=pl.Series(map(explanation.contributions, places)),

@@ -10,23 +10,14 @@ from torch import Tensor
 
 from model.history.events import Events
 from model.history.reading import Pass
+from model.history.standard import Standard
 from model.rem.candidates import draw_candidates, learned_events
 from model.rem.loss import conditional_logit
-from model.rem.network import (
-    Layout,
-    dropout_masks,
-    first_mask,
-    initial_weights,
-    log_intensities,
-    log_intensity,
-)
+from model.rem.network import Layout, dropout_masks, initial_weights, log_intensities, log_intensity
 from model.rem.settings import RemSettings
-from model.rem.standard import Standard
 from pipeline.rem_variants import RemVariant
 
-READ_AT_ONCE = (
-    1000  # events whose statistics are made before they are standardized and kept at half precision
-)
+READ_AT_ONCE = 1000  # events whose statistics are made before they are kept at half precision
 
 
 @dataclass(frozen=True)
@@ -34,7 +25,7 @@ class Sample:
     """Standardized statistics of one epoch's events and candidates, and which pairs have a past."""
 
     x: np.ndarray  # (M, 2, 1 + C, F) float16
-    seen: np.ndarray  # (M, 2, 1 + C) bool
+    met: np.ndarray  # (M, 2, 1 + C) bool
 
 
 @dataclass
@@ -60,38 +51,24 @@ def new_fit(layout: Layout, settings: RemSettings) -> Fit:
     )
 
 
-def seen_columns(names: dict[str, tuple[str, ...]]) -> list[int]:
-    """Where the statistics say that a pair has a past."""
-    flat = [name for group in names.values() for name in group]
-    return [flat.index("seen_ab"), flat.index("seen_ba")]
-
-
 def make_sample(
     events: Events, variant: RemVariant, settings: RemSettings, layout: Layout, fit: Fit, end: int
 ) -> Sample:
     """What the next epoch of `fit` learns from: events before `end`, with the candidates of that epoch."""
-    reading = Pass(events, by_role=variant.by_role)
+    if fit.standard is None:
+        fit.standard = Standard.of(spread_sample(events, variant, settings, end))
+    reading = Pass(events, by_role=variant.by_role, standard=fit.standard)
     stream = events.stream
-    begin = min(settings.silent, end // 10)
-    asked = learned_events(stream, begin, end)
+    asked = learned_events(stream, min(settings.silent, end // 10), end)
     random = np.random.default_rng([fit.epoch, 2_013])
-    first_seen = seen_columns(reading.names)
-    x = seen = None
+    shape = (len(asked), 2, 1 + min(settings.candidates, stream.nodes - 2))
+    sample = Sample(np.empty((*shape, len(layout.columns)), np.float16), np.empty(shape, bool))
     for start in range(0, len(asked), READ_AT_ONCE):
-        part = asked[start : start + READ_AT_ONCE]
-        candidates = draw_candidates(stream, part, settings.candidates, random)
-        raw = reading.read(int(part[-1]) + 1, part, candidates)
-        if x is None or seen is None:
-            shape = (len(asked), *raw.shape[1:3])
-            x, seen = np.empty((*shape, len(layout.columns)), np.float16), np.empty(shape, bool)
-        seen[start : start + len(part)] = (raw[..., first_seen] > 0).any(-1)
-        chosen = raw[..., layout.columns]
-        if fit.standard is None:
-            fit.standard = Standard.of(spread_sample(events, variant, settings, end)[..., layout.columns])
-        x[start : start + len(part)] = fit.standard(chosen)
-    assert x is not None
-    assert seen is not None
-    return Sample(x, seen)
+        part = slice(start, start + READ_AT_ONCE)
+        candidates = draw_candidates(stream, asked[part], settings.candidates, random)
+        x, sample.met[part] = reading.read(int(asked[part][-1]) + 1, asked[part], candidates)
+        sample.x[part] = layout.inputs_of(x)
+    return sample
 
 
 def spread_sample(events: Events, variant: RemVariant, settings: RemSettings, end: int) -> np.ndarray:
@@ -99,7 +76,7 @@ def spread_sample(events: Events, variant: RemVariant, settings: RemSettings, en
     reading = Pass(events, by_role=variant.by_role)
     asked = learned_events(events.stream, min(settings.silent, end // 10), end)[::8]
     candidates = draw_candidates(events.stream, asked, settings.candidates, np.random.default_rng(7))
-    return reading.read(end, asked, candidates)
+    return reading.read(end, asked, candidates).x
 
 
 def rate_at(step: int, steps: int, settings: RemSettings) -> float:
@@ -124,7 +101,7 @@ def learn_epoch(
     for start in range(0, events, settings.batch):
         rows = np.sort(order[start : start + settings.batch])
         rate = rate_at(fit.steps, per_epoch * settings.epochs, settings)
-        losses = learn_batch(fit, sample.x[rows], sample.seen[rows], layout, settings, rate, generators)
+        losses = learn_batch(fit, sample.x[rows], sample.met[rows], layout, settings, rate, generators)
         fit.losses.append(losses)
         advance(len(rows), f"loss {losses.mean():.3f}")
     fit.epoch += 1
@@ -133,28 +110,23 @@ def learn_epoch(
 def learn_batch(
     fit: Fit,
     x: np.ndarray,
-    seen: np.ndarray,
+    met: np.ndarray,
     layout: Layout,
     settings: RemSettings,
     rate: float,
     generators: list[torch.Generator],
 ) -> np.ndarray:
-    """One step of AdamW on a batch: `x` (B, 2, 1 + C, F) with the truth first, `seen` (B, 2, 1 + C).
+    """One step of AdamW on a batch: `x` (B, 2, 1 + C, F) with the truth first, `met` (B, 2, 1 + C).
 
     `generators` draw the dropout of each seed. Returns the loss before the step, (S).
     """
     for tensor in fit.weights.values():
         tensor.requires_grad_()
-    drop = dropout_masks(layout, seen.size, settings.dropout, generators)
+    drop = dropout_masks(layout, met.size, int(met.sum()), settings.dropout, generators)
     rows = torch.from_numpy(x).float().flatten(0, 2)  # (B · 2 · (1 + C), F)
-    parts = log_intensities(fit.weights, layout, rows, torch.from_numpy(seen).flatten(), drop)
-    losses = conditional_logit(log_intensity(parts).unflatten(1, seen.shape))
+    parts = log_intensities(fit.weights, layout, rows, torch.from_numpy(met).flatten(), drop)
+    losses = conditional_logit(log_intensity(parts).unflatten(1, met.shape))
     losses.sum().backward()
-    gradient = fit.weights["first"].grad
-    assert gradient is not None
-    mask = first_mask(layout)
-    if mask is not None:
-        gradient *= mask
     step(fit, rate, settings)
     fit.weights = {name: tensor.detach() for name, tensor in fit.weights.items()}
     return losses.detach().numpy()

@@ -1,9 +1,11 @@
 """The intensity λ_ab = μ_ab + Σ_k αᵏ_ab as networks over statistics, seeds as the first dimension.
 
-μ sees what is not the pair's own past, αᵏ sees everything and is zero for a pair without a past. Each is the
-exponential of a two-layer network with a linear skip; their first layers and skips are one product.
+μ sees what is not the pair's own past, αᵏ sees everything and is zero for a pair without a past: it is
+computed for pairs with one alone. Each is the exponential of a two-layer network with a linear skip; the
+first layer and the skip are one product.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,159 +13,159 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from model.history.registry import Statistic
+from model.history.statistics import BLOCKS, PAST
 from model.rem.settings import RemSettings
-from pipeline.rem_variants import OWN, RemVariant
+from pipeline.rem_variants import RemVariant
 
 ABSENT = -1e9  # log α of a pair without a past
+Weights = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One network: it reads the first `inputs` statistics, of met pairs alone if it is `for_met`."""
+
+    name: str
+    inputs: int
+    units: tuple[int, int]  # of its two hidden layers; zero: a linear function
+    outputs: int
+    for_met: bool = False
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns of the statistics the networks of a variant read.
+    """Which statistics the networks of a variant read: positions among all of them, and the block of each.
 
-    `columns` (F) are positions among all statistics; `own` (F) marks those of the pair's own past.
+    Those of the pair's own past come last.
     """
 
-    columns: np.ndarray
-    own: np.ndarray
-    parts: tuple[tuple[int, int, int], ...]  # hidden, hidden, outputs of each network
-
-    @property
-    def hidden(self) -> int:
-        """The width of all first layers together."""
-        return sum(part[0] for part in self.parts)
+    columns: np.ndarray  # (F)
+    blocks: np.ndarray  # (F) positions in `BLOCKS`
+    parts: tuple[Part, ...]
+    statistics: int  # of which there are so many in all
 
     @property
     def outputs(self) -> int:
         """Logarithms of intensities that come out."""
-        return sum(part[2] for part in self.parts)
+        return sum(part.outputs for part in self.parts)
+
+    def inputs_of(self, x: np.ndarray) -> np.ndarray:
+        """The statistics (…, F) that are read, of all of them; no copy where these are the same."""
+        return x if len(self.columns) == self.statistics else x[..., self.columns]
 
 
-def layout_of(variant: RemVariant, settings: RemSettings, names: dict[str, tuple[str, ...]]) -> Layout:
-    """The layout for statistics with these names; a name in `without` that is none of them is refused."""
-    known = {*names, *(name for group in names.values() for name in group)}
-    if strange := sorted(set(variant.without) - known):
+def layout_of(variant: RemVariant, settings: RemSettings, statistics: Sequence[Statistic]) -> Layout:
+    """The layout for these statistics; a name in `without` that is none of theirs is refused."""
+    without = set(variant.without)
+    names = {name for one in statistics for name in (one.group, one.name)}
+    if strange := sorted(without - names):
         raise ValueError(f"without takes names of groups or of statistics, not {', '.join(strange)}")
-    flat = [(group, name) for group, members in names.items() for name in members]
-    columns = [at for at, (group, name) in enumerate(flat) if not {group, name} & set(variant.without)]
+    read = [at for at, one in enumerate(statistics) if not {one.group, one.name} & without]
+    blocks = np.array([BLOCKS.index(statistics[at].block) for at in read])
+    everything = len(read)
     if variant.form == "branching":
-        parts = ((*settings.base_hidden, 1), (*settings.hidden, variant.edge_types))
-    elif variant.form == "flat":
-        parts = ((*settings.hidden, 1),)
+        parts = (
+            Part("base", int((blocks < PAST).sum()), settings.base_hidden, 1),
+            Part("edges", everything, settings.hidden, variant.edge_types, for_met=True),
+        )
     else:
-        parts = ((0, 0, 1),)
-    own = np.array([flat[at][0] in OWN for at in columns])
-    return Layout(np.array(columns), own, parts)
+        units = settings.hidden if variant.form == "flat" else (0, 0)
+        parts = (Part("whole", everything, units, 1),)
+    return Layout(np.array(read), blocks, parts, len(statistics))
 
 
-def initial_weights(layout: Layout, seeds: tuple[int, ...]) -> dict[str, Tensor]:
+def initial_weights(layout: Layout, seeds: tuple[int, ...]) -> Weights:
     """Random weights, each seed's from its own generator: (S, …)."""
     each = [initial_of_seed(layout, seed) for seed in seeds]
     return {name: torch.stack([weights[name] for weights in each]) for name in each[0]}
 
 
-def initial_of_seed(layout: Layout, seed: int) -> dict[str, Tensor]:
+def initial_of_seed(layout: Layout, seed: int) -> Weights:
     """Uniform in ±1/√(inputs), skips a tenth of that, biases zero."""
     generator = torch.Generator().manual_seed(seed)
-    inputs = len(layout.columns)
 
     def uniform(*shape: int) -> Tensor:
         return (2 * torch.rand(shape, generator=generator) - 1) / shape[0] ** 0.5
 
-    weights = {
-        "first": torch.cat([uniform(inputs, layout.hidden), uniform(inputs, layout.outputs) / 10], 1),
-        "first_bias": torch.zeros(1, layout.hidden + layout.outputs),
-    }
-    for number, (first, second, outputs) in enumerate(layout.parts):
+    weights = {}
+    for part in layout.parts:
+        first, second = part.units
+        skip = uniform(part.inputs, part.outputs) / 10
+        weights[f"{part.name}.first"] = torch.cat([uniform(part.inputs, first), skip], 1) if first else skip
+        weights[f"{part.name}.first_bias"] = torch.zeros(1, first + part.outputs)
         if first:
-            weights[f"second.{number}"] = uniform(first, second)
-            weights[f"second_bias.{number}"] = torch.zeros(1, second)
-            weights[f"third.{number}"] = uniform(second, outputs)
-    if len(layout.parts) > 1:  # μ, the first network, does not see the pair's own past
-        weights["first"][np.ix_(layout.own, base_columns(layout))] = 0.0
+            weights[f"{part.name}.second"] = uniform(first, second)
+            weights[f"{part.name}.second_bias"] = torch.zeros(1, second)
+            weights[f"{part.name}.third"] = uniform(second, part.outputs)
     return weights
 
 
-def base_columns(layout: Layout) -> np.ndarray:
-    """Columns of the first product that belong to μ: its hidden units and its skip."""
-    return np.append(np.arange(layout.parts[0][0]), layout.hidden)
+def seeds_of(weights: Weights) -> list[Weights]:
+    """The weights of each seed.
 
-
-def first_mask(layout: Layout) -> Tensor | None:
-    """Zero where a first-layer weight must stay zero, (F, H); None if none must."""
-    if len(layout.parts) == 1:
-        return None
-    mask = torch.ones(len(layout.columns), layout.hidden + layout.outputs)
-    mask[np.ix_(layout.own, base_columns(layout))] = 0.0
-    return mask
+    Products are made seed by seed, not batched: with thousands of rows it is as fast, a seed's hidden units
+    stay in the processor's cache, and its bits do not depend on how many seeds there are.
+    """
+    names = list(weights)
+    return [
+        dict(zip(names, of, strict=True))
+        for of in zip(*(weights[name].unbind() for name in names), strict=True)
+    ]
 
 
 def log_intensities(
-    weights: dict[str, Tensor], layout: Layout, x: Tensor, seen: Tensor, masks: list[Tensor] | None = None
+    weights: Weights, layout: Layout, x: Tensor, met: Tensor, masks: list[list[Tensor]] | None = None
 ) -> Tensor:
     """log μ and log αᵏ (or log λ alone) of every row: (S, M, outputs).
 
-    `x` (M, F) are standardized statistics, `seen` (M) whether the pair has a past; `masks` are those of
-    dropout, of each hidden layer in turn.
+    `x` (M, F) are standardized statistics, `met` (M) whether the pair has a past; `masks` are those of
+    dropout of each seed, hidden layer by hidden layer.
     """
-    return torch.stack(
-        [
-            of_seed(
-                {name: tensor[seed] for name, tensor in weights.items()},
-                layout,
-                x,
-                seen,
-                None if masks is None else [mask[seed] for mask in masks],
-            )
-            for seed in range(len(weights["first"]))
-        ]
+    rows = met.nonzero().squeeze(1)
+    of_met = x[rows] if any(part.for_met for part in layout.parts) else x
+    found = []
+    for number, of_seed in enumerate(seeds_of(weights)):
+        drop = None if masks is None else iter(masks[number])
+        values = []
+        for part in layout.parts:
+            read = (of_met if part.for_met else x)[:, : part.inputs]
+            bias, matrix = of_seed[f"{part.name}.first_bias"], of_seed[f"{part.name}.first"]
+            value = from_first(of_seed, part, torch.addmm(bias, read, matrix), drop)
+            if part.for_met:
+                value = torch.full((len(x), part.outputs), ABSENT).index_copy(0, rows, value)
+            values.append(value)
+        found.append(torch.cat(values, 1))
+    return torch.stack(found)
+
+
+def from_first(weights: Weights, part: Part, first: Tensor, masks: Iterator[Tensor] | None = None) -> Tensor:
+    """The outputs of a network from its first product: (M, H + outputs) → (M, outputs)."""
+    units = part.units[0]
+    if not units:
+        return first
+    hidden = functional.silu(first[:, :units])
+    if masks is not None:
+        hidden = hidden * next(masks)
+    hidden = functional.silu(
+        torch.addmm(weights[f"{part.name}.second_bias"], hidden, weights[f"{part.name}.second"])
     )
-
-
-def of_seed(
-    weights: dict[str, Tensor], layout: Layout, x: Tensor, seen: Tensor, masks: list[Tensor] | None
-) -> Tensor:
-    """The same of one seed, (M, outputs).
-
-    A product per seed, not a batched one: with thousands of rows it is as fast, a seed's hidden units stay in
-    the processor's cache, and its bits do not depend on how many seeds there are.
-    """
-    return from_first(weights, layout, torch.addmm(weights["first_bias"], x, weights["first"]), seen, masks)
-
-
-def from_first(
-    weights: dict[str, Tensor], layout: Layout, first: Tensor, seen: Tensor, masks: list[Tensor] | None = None
-) -> Tensor:
-    """The same from the first product, (M, H + outputs)."""
-    outputs, at, skip = [], 0, layout.hidden
-    for number, (units, _, out) in enumerate(layout.parts):
-        value = first[:, skip : skip + out]
-        if units:
-            hidden = functional.silu(first[:, at : at + units])
-            if masks is not None:
-                hidden = hidden * masks[2 * number]
-            hidden = functional.silu(
-                torch.addmm(weights[f"second_bias.{number}"], hidden, weights[f"second.{number}"])
-            )
-            if masks is not None:
-                hidden = hidden * masks[2 * number + 1]
-            value = value + hidden @ weights[f"third.{number}"]
-        if number:
-            value = value.masked_fill(~seen[:, None], ABSENT)
-        outputs.append(value)
-        at, skip = at + units, skip + out
-    return torch.cat(outputs, 1)
+    if masks is not None:
+        hidden = hidden * next(masks)
+    return torch.addmm(first[:, units:], hidden, weights[f"{part.name}.third"])
 
 
 def dropout_masks(
-    layout: Layout, rows: int, rate: float, generators: list[torch.Generator]
-) -> list[Tensor] | None:
-    """Masks of each hidden layer, (S, rows, units), each seed's from its own generator."""
-    if rate == 0 or not layout.hidden:
+    layout: Layout, rows: int, met: int, rate: float, generators: list[torch.Generator]
+) -> list[list[Tensor]] | None:
+    """Masks of each seed's hidden layers, (rows, units), from its own generator; `met` rows have a past."""
+    if rate == 0 or not layout.parts[0].units[0]:
         return None
-    widths = [units for part in layout.parts for units in part[:2]]
-    drawn = torch.stack([torch.rand(rows, sum(widths), generator=generator) for generator in generators])
-    return list(((drawn >= rate) / (1 - rate)).split(widths, 2))
+    shapes = [(met if part.for_met else rows, units) for part in layout.parts for units in part.units]
+    return [
+        [(torch.rand(shape, generator=generator) >= rate) / (1 - rate) for shape in shapes]
+        for generator in generators
+    ]
 
 
 def log_intensity(parts: Tensor) -> Tensor:

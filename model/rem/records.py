@@ -15,12 +15,11 @@ from model.checkpoint import write_tensors
 from model.history.events import Events
 from model.history.reading import Pass
 from model.history.room import to_arrays
+from model.history.standard import Standard
 from model.rem.explain import explain
-from model.rem.learning import seen_columns
-from model.rem.network import Layout, log_intensity
+from model.rem.network import Layout, Weights, log_intensity
 from model.rem.ranking import rank_events, score
 from model.rem.settings import RemSettings
-from model.rem.standard import Standard
 from model.stream import Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
@@ -42,6 +41,17 @@ GRAPH = {
     **ATTENTION.types,
     "posterior": pl.Float32,
 }
+
+
+def standard_tensors(standard: Standard) -> dict[str, Tensor]:
+    """A standard as a file keeps it."""
+    return {name: torch.from_numpy(array) for name, array in standard.arrays().items()}
+
+
+def standard_of(tensors: dict[str, Tensor]) -> Standard | None:
+    """The standard among the tensors of a file; None if it has none."""
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items() if name.startswith("standard.")}
+    return Standard.from_arrays(arrays) if arrays else None
 
 
 @dataclass
@@ -71,7 +81,7 @@ class Chosen:
 
     def tensors(self) -> dict[str, Tensor]:
         """As tensors for a file."""
-        standard = {} if self.standard is None else self.standard.tensors("standard.")
+        standard = {} if self.standard is None else standard_tensors(self.standard)
         weights = {f"weights.{name}": tensor for name, tensor in self.weights.items()}
         return {**weights, **standard, "ranks": torch.from_numpy(self.ranks)}
 
@@ -79,7 +89,7 @@ class Chosen:
         """Take back what `tensors` made."""
         for name in self.weights:
             self.weights[name] = tensors[f"weights.{name}"]
-        self.standard = Standard.from_tensors(tensors, "standard.")
+        self.standard = standard_of(tensors)
         self.ranks = tensors["ranks"].numpy()
 
 
@@ -102,17 +112,17 @@ def write_rem_records(
     validation, test = stream.splits
     weights, standard = chosen[1].weights, chosen[1].standard
     assert standard is not None
-    reading = Pass(events, by_role=variant.by_role)
+    reading = Pass(events, by_role=variant.by_role, standard=standard)
     header = {
         "seeds": list(seeds),
         "variant": variant.as_json(),
-        "statistics": [name for group in reading.names.values() for name in group],
+        "statistics": [one.name for one in reading.statistics],
         "types": list(events.types),
     }
     write_tensors(
         {
             **weights,
-            **standard.tensors("standard."),
+            **standard_tensors(standard),
             "columns": torch.from_numpy(layout.columns),
         },
         header,
@@ -124,15 +134,15 @@ def write_rem_records(
     reading.skip(test)
     state |= history_tensors(reading, "test.history.")
     write_tensors(state, header, folder / "state.safetensors")
-    graph = latent_graph(reading, weights, layout, standard, variant, seeds)
+    graph = latent_graph(reading, weights, layout, variant, seeds)
     write_parquet(ATTENTION.cast(graph), folder / "attention.parquet")
     write_parquet(POSTERIOR.cast(graph), folder / "posterior.parquet")
     write_parquet(pl.DataFrame(schema=EMBEDDINGS.types), folder / "embeddings.parquet")
     with Progress(f"rank {variant.key}", len(stream) - test, "events", log) as progress:
-        ranks = rank_events(reading, len(stream), weights, layout, standard, progress.advance)
+        ranks = rank_events(reading, len(stream), weights, layout, progress.advance)
     rankings = ranking_rows(stream, np.concatenate([chosen[0].ranks, ranks], 1), seeds)
     write_parquet(RANKINGS.cast(rankings), folder / "rankings.parquet")
-    predictions, added = forecasts(reading, weights, layout, standard, seeds[0])
+    predictions, added = forecasts(reading, weights, layout, seeds[0])
     write_parquet(PREDICTIONS.cast(predictions), folder / "predictions.parquet")
     write_parquet(REASONS.cast(predictions), folder / "reasons.parquet")
     write_parquet(added, folder / "contributions.parquet")
@@ -205,9 +215,8 @@ def moment_of(reading: Pass) -> float:
 
 def latent_graph(
     reading: Pass,
-    weights: dict[str, Tensor],
+    weights: Weights,
     layout: Layout,
-    standard: Standard,
     variant: RemVariant,
     seeds: tuple[int, ...],
 ) -> pl.DataFrame:
@@ -220,12 +229,11 @@ def latent_graph(
     if variant.form != "branching":
         return pl.DataFrame(schema=GRAPH)
     stream, now = reading.events.stream, moment_of(reading)
-    seen_at = seen_columns(reading.names)
     parts = []
     for node in range(stream.nodes):
-        raw = reading.ask(node, now)
-        there = (raw[:, seen_at] > 0).any(1) & (np.arange(stream.nodes) != node)
-        logs = score(weights, layout, standard, raw, seen_at).double()  # (S, N, 1 + r)
+        answers = reading.ask(node, now)
+        there = answers.met & (np.arange(stream.nodes) != node)
+        logs = score(weights, layout, answers).double()  # (S, N, 1 + r)
         total = log_intensity(logs)
         total[:, node] = -torch.inf
         probability = (logs[:, :, 1:] - total.logsumexp(1)[:, None, None]).exp().numpy()[:, there]
@@ -254,7 +262,7 @@ def latent_graph(
 
 
 def forecasts(
-    reading: Pass, weights: dict[str, Tensor], layout: Layout, standard: Standard, seed: int
+    reading: Pass, weights: Weights, layout: Layout, seed: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The likeliest targets of every node's next event after the last one, for the first seed, and why.
 
@@ -264,10 +272,9 @@ def forecasts(
     stream, now = reading.events.stream, moment_of(reading)
     rows, parts = [], []
     for node in range(stream.nodes):
-        others = np.delete(np.arange(stream.nodes), node)
-        explanation = explain(weights, layout, standard, reading.ask(node, now)[others], reading.names)
+        explanation = explain(reading, weights, layout, node, now)
         for rank, at in enumerate(np.argsort(-explanation.probability, kind="stable")[:PARTNERS].tolist()):
-            pair = (seed, node, int(others[at]))
+            pair = (seed, node, int(explanation.candidates[at]))
             rows.append(
                 (
                     *pair,

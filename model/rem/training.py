@@ -12,13 +12,12 @@ import torch
 from model.checkpoint import check_identity, read_tensors, write_tensors
 from model.history.events import Events, load_events
 from model.history.reading import Pass
-from model.history.registry import groups
+from model.history.registry import listed
 from model.rem.learning import Fit, learn_epoch, make_sample, new_fit
 from model.rem.network import Layout, layout_of
 from model.rem.ranking import rank_events
-from model.rem.records import Chosen, write_rem_records
+from model.rem.records import Chosen, standard_of, standard_tensors, write_rem_records
 from model.rem.settings import RemSettings, rem_identity
-from model.rem.standard import Standard
 from model.stream import COMMUNICATION
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
@@ -38,7 +37,7 @@ class Training:
     def __init__(self, events: Events, variant: RemVariant, settings: RemSettings) -> None:
         self.events, self.variant, self.settings = events, variant, settings
         self.identity = rem_identity(events.stream.name, events.stream.fingerprint, variant, settings)
-        self.layout: Layout = layout_of(variant, settings, groups(len(events.types)))
+        self.layout: Layout = layout_of(variant, settings, listed(len(events.types)))
         self.stage = CHOOSING
         self.fit: Fit = new_fit(self.layout, settings)
         self.measured: list[list[float]] = []  # validation MAR of each epoch and seed
@@ -88,9 +87,9 @@ class Training:
         validation, test = stream.splits
         standard = self.fit.standard
         assert standard is not None
-        reading = Pass(self.events, by_role=self.variant.by_role)
+        reading = Pass(self.events, by_role=self.variant.by_role, standard=standard)
         reading.skip(validation)
-        ranks = rank_events(reading, test, self.current, self.layout, standard, lambda _: None)
+        ranks = rank_events(reading, test, self.current, self.layout, lambda _: None)
         asked = stream.k[validation:test] == COMMUNICATION
         mar = ranks[:, asked].mean(axis=(1, 2)) if asked.any() else np.zeros(len(ranks))
         self.measured.append(mar.tolist())
@@ -107,7 +106,7 @@ class Training:
         for stage, chosen in enumerate(self.chosen):
             tensors |= {f"chosen.{stage}.{name}": tensor for name, tensor in chosen.tensors().items()}
         if fit.standard is not None:
-            tensors |= fit.standard.tensors("standard.")
+            tensors |= standard_tensors(fit.standard)
         for name, losses in (("losses", self.losses), ("fit_losses", fit.losses)):
             if losses:
                 tensors[name] = torch.from_numpy(np.stack(losses))
@@ -129,7 +128,7 @@ class Training:
         for name in fit.weights:
             fit.weights[name], fit.averaged[name] = tensors[f"weights.{name}"], tensors[f"averaged.{name}"]
             fit.moments[name] = (tensors[f"moment.0.{name}"], tensors[f"moment.1.{name}"])
-        fit.standard = Standard.from_tensors(tensors, "standard.")
+        fit.standard = standard_of(tensors)
         fit.epoch, fit.steps = header["epoch"], header["steps"]
         for stage, chosen in enumerate(self.chosen):
             prefix = f"chosen.{stage}."

@@ -8,8 +8,8 @@ from math import cos, exp, inf, log, log1p, pi, sin
 import numpy as np
 
 from model.history.events import Events
-from model.history.paths import PATH_TAUS, REACH
-from model.history.state import SMOOTHING, TAU_NAMES, TAUS
+from model.history.paths import REACH
+from model.history.state import PATH_TAUS, SMOOTHING, TAU_NAMES, TAUS
 from model.history.statistics import FURTHEST, LONG_AGO, PRIOR
 
 DAY = 86_400.0
@@ -231,7 +231,7 @@ class Plain:
         tied = np.zeros((self.nodes, self.nodes))
         for u, v in self.ties:
             tied[u, v] = 1
-        for at in PATH_TAUS:
+        for at in range(len(TAUS) - PATH_TAUS, len(TAUS)):
             f = np.zeros((self.nodes, self.nodes))
             for e in self.past:
                 f[e.u, e.v] += exp(-(self.now - e.at) / TAUS[at])

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from model.history.events import Events, load_events
+from model.history.logarithm import logarithm
 from model.history.reading import Pass
+from model.history.registry import SCALES
 from model.history.room import from_arrays, to_arrays
+from model.history.standard import Standard
+from model.history.statistics import BLOCKS
 from model.history.update import FAR
 from pipeline.lake import Lake
+from pipeline.rem_variants import GROUPS, OWN
 from tests.model.history.plain import Plain
 from tests.small_world import store_table
 
@@ -27,7 +32,7 @@ def everyone(events: Events, count: int) -> np.ndarray:
 
 
 def names(reading: Pass) -> list[str]:
-    return [name for group in reading.names.values() for name in group]
+    return [one.name for one in reading.statistics]
 
 
 def spread_out(events: Events) -> Events:
@@ -42,7 +47,7 @@ def test_every_statistic_equals_its_definition_from_both_ends(events: Events, st
     events = spread_out(events) if stretched else events
     stream, reading = events.stream, Pass(events)
     asked = np.array([0, 1, 7, 60, 151, 299])
-    made = reading.read(len(stream), asked, everyone(events, len(asked)))
+    made = reading.read(len(stream), asked, everyone(events, len(asked))).x
     for row, event in enumerate(asked):
         plain = Plain(events, event, float(stream.seconds[event]))
         u, v = int(stream.u[event]), int(stream.v[event])
@@ -72,26 +77,27 @@ def test_what_comes_later_changes_no_bit(events: Events) -> None:
             type=np.concatenate([events.type[:cut], events.type[cut:][::-1]]),
         )
         asked = np.arange(cut + 1)
-        before = Pass(events).read(len(stream), asked, everyone(events, len(asked)))
-        after = Pass(other).read(len(stream), asked, everyone(events, len(asked)))
+        before = Pass(events).read(len(stream), asked, everyone(events, len(asked))).x
+        after = Pass(other).read(len(stream), asked, everyone(events, len(asked))).x
         np.testing.assert_array_equal(before[:cut], after[:cut])
         moment = float(stream.seconds[cut])
         readings = [Pass(which) for which in (events, other)]
         for reading in readings:
             reading.skip(cut)
-        np.testing.assert_array_equal(readings[0].ask(3, moment), readings[1].ask(3, moment))
+        np.testing.assert_array_equal(readings[0].ask(3, moment).x, readings[1].ask(3, moment).x)
 
 
 @pytest.mark.parametrize("by_role", [True, False])
 def test_a_saved_state_goes_on_as_if_nothing_had_happened(events: Events, by_role: bool) -> None:
     stream = events.stream
     asked = np.arange(150, len(stream))
-    whole = Pass(events, by_role=by_role).read(len(stream), asked, everyone(events, len(asked)))
+    whole = Pass(events, by_role=by_role).read(len(stream), asked, everyone(events, len(asked))).x
     first = Pass(events, by_role=by_role)
     first.skip(150)
     restored = Pass(events, by_role=by_role, history=from_arrays(to_arrays(first.history)))
     assert restored.position == 150
-    np.testing.assert_array_equal(restored.read(len(stream), asked, everyone(events, len(asked))), whole)
+    again = restored.read(len(stream), asked, everyone(events, len(asked))).x
+    np.testing.assert_array_equal(again, whole)
 
 
 def test_without_roles_nothing_tells_who_acted(events: Events) -> None:
@@ -101,10 +107,36 @@ def test_without_roles_nothing_tells_who_acted(events: Events) -> None:
     u, v = np.where(swapped, stream.v, stream.u), np.where(swapped, stream.u, stream.v)
     other = replace(events, stream=replace(stream, u=u, v=v))
     asked = np.arange(len(stream))
-    before = Pass(events, by_role=False).read(len(stream), asked, everyone(events, len(asked)))
-    after = Pass(other, by_role=False).read(len(stream), asked, everyone(events, len(asked)))
+    before = Pass(events, by_role=False).read(len(stream), asked, everyone(events, len(asked))).x
+    after = Pass(other, by_role=False).read(len(stream), asked, everyone(events, len(asked))).x
     after[swapped] = after[swapped][:, ::-1]
     np.testing.assert_array_equal(before, after)
+
+
+def test_a_standard_is_applied_on_the_way(events: Events) -> None:
+    stream = events.stream
+    asked = np.arange(0, len(stream), 9)
+    plain = Pass(events).read(len(stream), asked, everyone(events, len(asked))).x
+    standard = Standard.of(plain)
+    made = Pass(events, standard=standard).read(len(stream), asked, everyone(events, len(asked))).x
+    np.testing.assert_allclose(made, standard(plain), rtol=1e-5, atol=1e-5)
+    assert np.abs(made).max() <= standard.largest
+
+
+def test_logarithms_come_first_in_every_block(events: Events) -> None:
+    statistics = Pass(events).statistics
+    for block in BLOCKS:
+        logs = [one.scale in SCALES for one in statistics if one.block == block]
+        assert logs == sorted(logs, reverse=True)
+    assert {one.group for one in statistics} == set(GROUPS)
+    assert {one.group for one in statistics if one.block == "past"} == set(OWN)
+
+
+def test_the_logarithm_is_exact_to_single_precision() -> None:
+    x = np.exp(np.random.default_rng(0).uniform(-20, 20, 2_000)).astype(np.float32)
+    logs = np.array([logarithm(value) for value in x])
+    exact = np.log(x.astype(np.float64))
+    assert (np.abs(logs - exact) <= 2.0**-23 * np.maximum(np.abs(exact), 1)).all()
 
 
 def test_memory_grows_with_pairs_seen_not_with_all_pairs(events: Events) -> None:

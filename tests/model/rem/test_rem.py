@@ -11,16 +11,17 @@ import torch
 from model import load
 from model.checkpoint import CheckpointError, read_tensors
 from model.history.events import Events, load_events
-from model.history.reading import Pass
-from model.history.registry import groups
+from model.history.reading import Answers, Pass
+from model.history.registry import listed
+from model.history.standard import Standard
+from model.history.statistics import PAST
 from model.rem.candidates import draw_candidates, learned_events
 from model.rem.explain import contributions, sentence
-from model.rem.learning import new_fit, seen_columns
+from model.rem.learning import new_fit
 from model.rem.loss import conditional_logit
 from model.rem.network import initial_weights, layout_of, log_intensities, log_intensity
 from model.rem.ranking import rank_events, score
 from model.rem.settings import RemSettings
-from model.rem.standard import Standard
 from model.rem.training import Training, train_rem
 from pipeline.lake import Lake
 from pipeline.rem_variants import GROUPS, RemVariant, rem_variants
@@ -29,6 +30,8 @@ from tests.small_world import store_table
 SMALL = RemSettings(
     seeds=(0, 3), epochs=2, batch=16, candidates=5, hidden=(8, 4), base_hidden=(6, 3), silent=20
 )
+BLIND = RemVariant("rem_role_blind", by_role=False)
+SHORT = RemVariant("rem_short", without=("pair", "b_ties", "sequence"))
 FORMS = [RemVariant(), RemVariant("rem_flat", form="flat"), RemVariant("rem_linear", form="linear")]
 
 
@@ -153,22 +156,24 @@ def test_weights_and_choices_know_nothing_of_the_test_period(events: Events) -> 
         assert torch.equal(tensor, trainings[1].chosen[1].weights[name])
 
 
-def test_ranks_are_those_of_plain_comparisons(events: Events) -> None:
-    layout = layout_of(RemVariant(), SMALL, groups(len(events.types)))
+@pytest.mark.parametrize("variant", [*FORMS, BLIND, SHORT], ids=lambda variant: variant.name)
+def test_ranks_are_those_of_plain_comparisons(events: Events, variant: RemVariant) -> None:
+    layout = layout_of(variant, SMALL, listed(len(events.types)))
     weights = initial_weights(layout, SMALL.seeds)
     stream, start = events.stream, 250
-    sample = Pass(events).read(start, np.arange(100, 110), np.tile(np.arange(16), (10, 2, 1)))
-    standard = Standard.of(sample[..., layout.columns])
-    reading = Pass(events)
+    standard = Standard.of(
+        Pass(events).read(start, np.arange(100, 110), np.tile(np.arange(16), (10, 2, 1))).x
+    )
+    reading = Pass(events, by_role=variant.by_role, standard=standard)
     reading.skip(start)
-    ranks = rank_events(reading, len(stream), weights, layout, standard, lambda _: None)
-    again = Pass(events)
+    ranks = rank_events(reading, len(stream), weights, layout, lambda _: None)
+    again = Pass(events, by_role=variant.by_role, standard=standard)
     for event in range(start, start + 12):
         again.skip(event)
         u, v = int(stream.u[event]), int(stream.v[event])
         for side, (anchor, truth) in enumerate(((u, v), (v, u))):
-            raw = again.ask(anchor, float(stream.seconds[event]), acts=side == 0)
-            scores = log_intensity(score(weights, layout, standard, raw, seen_columns(again.names)))
+            answers = again.ask(anchor, float(stream.seconds[event]), acts=side == 0)
+            scores = log_intensity(score(weights, layout, answers))
             for seed, of in enumerate(scores.tolist()):
                 others = [of[node] for node in range(16) if node not in (u, v)]
                 expected = sum(x > of[truth] for x in others) + sum(x == of[truth] for x in others) / 2
@@ -176,24 +181,16 @@ def test_ranks_are_those_of_plain_comparisons(events: Events) -> None:
 
 
 def test_the_base_rate_does_not_see_the_pairs_own_past(events: Events) -> None:
-    layout = layout_of(RemVariant(), SMALL, groups(len(events.types)))
+    layout = layout_of(RemVariant(), SMALL, listed(len(events.types)))
     fit = new_fit(layout, SMALL)
     x = torch.randn(20, len(layout.columns), generator=torch.Generator().manual_seed(0))
     other = x.clone()
-    other[:, layout.own] = 7.0
-    seen = torch.arange(20) % 2 == 0
-    before, after = (log_intensities(fit.weights, layout, rows, seen) for rows in (x, other))
+    other[:, layout.blocks == PAST] = 7.0
+    met = torch.arange(20) % 2 == 0
+    before, after = (log_intensities(fit.weights, layout, rows, met) for rows in (x, other))
     assert torch.equal(before[:, :, 0], after[:, :, 0])
-    assert not torch.equal(before[:, seen, 1:], after[:, seen, 1:])
-    assert (before[:, ~seen, 1:].exp() == 0).all()
-
-
-def test_training_keeps_the_base_rate_blind_to_the_pairs_own_past(events: Events) -> None:
-    training = Training(events, RemVariant(), SMALL)
-    training.epoch()
-    layout, first = training.layout, training.fit.weights["first"]
-    assert (first[:, layout.own][:, :, : SMALL.base_hidden[0]] == 0).all()
-    assert (first[:, layout.own][:, :, layout.hidden] == 0).all()
+    assert not torch.equal(before[:, met, 1:], after[:, met, 1:])
+    assert (before[:, ~met, 1:].exp() == 0).all()
 
 
 def test_the_loss_is_the_conditional_logit_of_both_directions() -> None:
@@ -219,27 +216,26 @@ def test_candidates_are_the_truth_and_different_others(events: Events, count: in
 
 
 def test_every_variant_has_a_name_of_its_own_and_drops_what_it_says(events: Events) -> None:
-    names = groups(len(events.types))
-    assert tuple(names) == GROUPS
+    statistics = listed(len(events.types))
     variants = rem_variants()
     assert len({variant.key for variant in variants}) == len(variants)
     for variant in variants:
-        columns = layout_of(variant, SMALL, names).columns
-        assert len(columns) == sum(len(names[group]) for group in GROUPS if group not in variant.without)
-    single = layout_of(RemVariant(without=("since_ab",)), SMALL, names)
-    assert len(single.columns) == sum(map(len, names.values())) - 1
+        columns = layout_of(variant, SMALL, statistics).columns
+        assert len(columns) == sum(one.group not in variant.without for one in statistics)
+    single = layout_of(RemVariant(without=("since_ab",)), SMALL, statistics)
+    assert len(single.columns) == len(statistics) - 1
     with pytest.raises(ValueError, match="not nonsense"):
-        layout_of(RemVariant(without=("nonsense",)), SMALL, names)
+        layout_of(RemVariant(without=("nonsense",)), SMALL, statistics)
 
 
 def test_contributions_of_a_linear_model_are_its_terms(events: Events) -> None:
-    names = groups(len(events.types))
-    layout = layout_of(FORMS[2], SMALL, names)
+    statistics = listed(len(events.types))
+    layout = layout_of(FORMS[2], SMALL, statistics)
     weights = initial_weights(layout, (0,))
     x = torch.randn(9, len(layout.columns), generator=torch.Generator().manual_seed(0))
-    added = contributions(weights, layout, x, torch.ones(9, dtype=torch.bool), names)
+    added = contributions(weights, layout, Answers(x.numpy(), np.ones(9, bool)), statistics)
     assert set(added) == set(GROUPS)
-    terms = (x - x.mean(0)) * weights["first"][0, :, 0]
+    terms = (x - x.mean(0)) * weights["whole.first"][0, :, 0]
     total = np.sum([added[group][0] for group in GROUPS], axis=0)
     np.testing.assert_allclose(total, terms.sum(1).numpy(), atol=1e-4)
 
