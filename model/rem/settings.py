@@ -1,11 +1,12 @@
 """How a relational-event model is trained, and what makes two trainings the same. Imports no torch."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 
 from pipeline.rem_variants import RemVariant
 
 VERSION = 2  # of the statistics, the mathematics and the files: raise it when one of them changes
+LARGE = 30_000  # communications to learn from, from which on a stream counts as large
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,8 @@ class RemSettings:
     """How to train. `seeds` share statistics, candidates and batched products, and nothing else.
 
     `candidates` are drawn beside the truth for each event and direction, anew in every epoch. The first
-    `silent` events are only observed: the past is too short to learn from.
+    `silent` events are only observed: the past is too short to learn from. A large stream takes half the
+    epochs and batches twice as large, so that the number of steps grows less than the stream.
     """
 
     seeds: tuple[int, ...] = tuple(range(10))
@@ -43,6 +45,12 @@ class RemSettings:
         for argument in ("weight_decay", "silent"):
             if getattr(self, argument) < 0:
                 raise ValueError(f"{argument} takes 0 or more, not {getattr(self, argument)}")
+
+    def for_events(self, events: int) -> Self:
+        """The settings for a stream with so many communications to learn from."""
+        if events < LARGE:
+            return self
+        return replace(self, epochs=-(-self.epochs // 2), batch=2 * self.batch)
 
 
 def rem_identity(

@@ -13,6 +13,7 @@ from model.checkpoint import check_identity, read_tensors, write_tensors
 from model.history.events import Events, load_events
 from model.history.reading import Pass
 from model.history.registry import listed
+from model.rem.candidates import learned_events
 from model.rem.learning import Fit, learn_epoch, make_sample, new_fit
 from model.rem.network import Layout, layout_of
 from model.rem.ranking import rank_events
@@ -35,7 +36,8 @@ class Training:
     """
 
     def __init__(self, events: Events, variant: RemVariant, settings: RemSettings) -> None:
-        self.events, self.variant, self.settings = events, variant, settings
+        self.events, self.variant = events, variant
+        self.settings = settings.for_events(len(learned_events(events.stream, 0, events.stream.splits[0])))
         self.identity = rem_identity(events.stream.name, events.stream.fingerprint, variant, settings)
         self.layout: Layout = layout_of(variant, settings, listed(len(events.types)))
         self.stage = CHOOSING

@@ -6,13 +6,22 @@ from pipeline.lake import Lake, write_text
 from pipeline.names import FREQUENCY
 from pipeline.runs import Session, read_sessions
 from pipeline.show.labels import REACHED, baseline_label
-from pipeline.show.results_page import beyond_tables, bounds, circumstances, claims, figures, hindsight
+from pipeline.show.results_page import (
+    beyond,
+    beyond_tables,
+    bounds,
+    circumstances,
+    claims,
+    figures,
+    hindsight,
+)
 from pipeline.show.results_page.markdown import laid_out, table
 from pipeline.show.results_page.measured import Measured, read_measured
 from pipeline.show.tables import Line, table_2
 from pipeline.sources.paper import is_the_papers
 from pipeline.text import printable_document
 
+BEYOND = "<!-- beyond the paper -->\n"  # where the page's second part begins
 HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"
 Shown = dict[str, dict[str, str]]  # the Markdown of every figure, by dataset and what it shows
 
@@ -30,11 +39,28 @@ def evidence_of(page: Path) -> Path:
 def write_results_page(lake: Lake, page: Path) -> None:
     """Write the page, its evidence beside it, and figures in a folder of its name.
 
-    The same results give the same bytes.
+    The page has two parts, on the paper's models and beyond them. A home that has trainings for one of them
+    alone renews this part and leaves the other as it is. The same results give the same bytes.
     """
     datasets = read_measured(lake)
     if not datasets:
         raise FileNotFoundError(f"no model is trained on {lake.home}: `ldg run` makes them")
+    papers, beyond_it = earlier_parts(page)
+    if any(data.has_papers_models for data in datasets) or not papers:
+        papers = write_papers_part(lake, datasets, page)
+    beyond_it = beyond.section(datasets) or beyond_it
+    write_text(printable_document("\n".join([papers, BEYOND, beyond_it]) if beyond_it else papers), page)
+
+
+def earlier_parts(page: Path) -> tuple[str, str]:
+    """The two parts of the page that is there, each empty if it is not."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    papers, _, beyond_it = text.partition(f"\n{BEYOND}\n")
+    return papers, beyond_it
+
+
+def write_papers_part(lake: Lake, datasets: list[Measured], page: Path) -> str:
+    """The part on the paper's models; figures and evidence are written beside the page."""
     folder = page.with_suffix("")
     shown = {data.name: figures.store(figures.draw(lake, data), data, folder) for data in datasets}
     figures.remove_others(
@@ -42,11 +68,11 @@ def write_results_page(lake: Lake, page: Path) -> None:
     )
     sessions = read_sessions(lake)
     write_text(printable_document(evidence_text(datasets, sessions, shown, page.name)), evidence_of(page))
-    write_text(printable_document(page_text(datasets, sessions, evidence_of(page).name)), page)
+    return page_text(datasets, sessions, evidence_of(page).name)
 
 
 def page_text(datasets: list[Measured], sessions: list[Session], evidence: str) -> str:
-    """The page: what was reached, Tables 2 to 4 and the verdicts, in two screens."""
+    """The paper's part: what was reached, Tables 2 to 4 and the verdicts, in two screens."""
     parts = [
         HEAD,
         "# The paper's results\n",

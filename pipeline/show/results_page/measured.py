@@ -41,6 +41,11 @@ class Measured:
     curves: pl.DataFrame
     models: dict[tuple[str, str], Row]
 
+    @property
+    def has_papers_models(self) -> bool:
+        """Whether a model of the paper is trained on it."""
+        return any(interaction in PAPER_INTERACTIONS for _, interaction in self.models)
+
     def model(self, variant: str) -> str:
         """A variant's name in print."""
         return variant_title(variant, self.relations)
