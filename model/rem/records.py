@@ -45,7 +45,7 @@ GRAPH = {
 
 def standard_tensors(standard: Standard) -> dict[str, Tensor]:
     """A standard as a file keeps it."""
-    return {name: torch.from_numpy(array) for name, array in standard.arrays().items()}
+    return {name: torch.tensor(array) for name, array in standard.arrays().items()}
 
 
 def standard_of(tensors: dict[str, Tensor]) -> Standard | None:
