@@ -14,16 +14,17 @@ import torch
 from model.checkpoint import read_tensors, write_tensors
 from model.following.follower import Log
 from model.history.events import MOST_TYPES, Events
-from model.history.reading import Pass
-from model.history.registry import groups
+from model.history.reading import Answers, Pass
+from model.history.registry import listed
 from model.history.room import from_arrays, to_arrays
+from model.history.standard import Standard
 from model.history.state import History, new_history
 from model.rem.candidates import draw_candidates, learned_events
-from model.rem.learning import READ_AT_ONCE, Fit, Sample, learn_batch, learn_epoch, new_fit, seen_columns
+from model.rem.learning import READ_AT_ONCE, Fit, Sample, learn_batch, learn_epoch, new_fit
 from model.rem.network import Layout, layout_of
-from model.rem.ranking import columns_of, score_everyone
+from model.rem.ranking import score_everyone
 from model.rem.settings import VERSION, RemSettings
-from model.rem.standard import Standard
+from model.rem.standard import standard_of, standard_tensors
 from model.stream import Stream
 from pipeline.following.events import FOLLOWED_EVENTS
 from pipeline.following.rule import FOLLOWING
@@ -93,7 +94,7 @@ class RemFamily:
 
     def layout(self, types: tuple[str, ...]) -> Layout:
         """Which statistics the networks read."""
-        return layout_of(self.variant, self.settings, groups(len(types)))
+        return layout_of(self.variant, self.settings, listed(len(types)))
 
     def load(self, path: Path) -> tuple["RemFollower", dict[str, Any]]:
         """The follower that was saved."""
@@ -106,7 +107,7 @@ class RemFamily:
             fit.weights[name] = tensors[f"weights.{name}"]
             fit.moments[name] = (tensors[f"moment.0.{name}"], tensors[f"moment.1.{name}"])
         fit.averaged = {name: tensor.clone() for name, tensor in fit.weights.items()}
-        fit.steps, fit.standard = facts["steps"], Standard.from_tensors(tensors, "standard.")
+        fit.steps, fit.standard = facts["steps"], standard_of(tensors)
         history = from_arrays(
             {
                 name.removeprefix("history."): tensor.numpy()
@@ -156,7 +157,8 @@ class RemFollower:
     def reading(self, events: pl.DataFrame, history: History) -> Pass:
         """A pass over `events` that goes on from `history`."""
         history.sizes[2] = 0  # positions are those of these events
-        return Pass(self.stream(events), by_role=self.family.variant.by_role, history=history)
+        by_role, standard = self.family.variant.by_role, self.fit.standard
+        return Pass(self.stream(events), by_role=by_role, standard=standard, history=history)
 
     def standardize(self, past: pl.DataFrame) -> None:
         """Take means and deviations of the statistics from every eighth event."""
@@ -165,8 +167,7 @@ class RemFollower:
         candidates = draw_candidates(
             reading.events.stream, asked, self.family.settings.candidates, np.random.default_rng(7)
         )
-        raw = reading.read(past.height, asked, candidates)
-        self.fit.standard = Standard.of(raw[..., self.layout.columns])
+        self.fit.standard = Standard.of(reading.read(past.height, asked, candidates).x)
 
     def learnable(self, reading: Pass, most: int) -> np.ndarray:
         """The positions to learn from: the latest communications, without the first, whose past is short."""
@@ -182,18 +183,14 @@ class RemFollower:
             )
         reading = self.reading(events, self.history)
         stream, settings = reading.events.stream, self.family.settings
-        seen_at = seen_columns(reading.names)
         asked = self.learnable(reading, most)
-        standard = self.fit.standard
-        assert standard is not None
         parts = []
         for start in range(0, len(asked), READ_AT_ONCE):
             part = asked[start : start + READ_AT_ONCE]
-            raw = reading.read(
+            x, met = reading.read(
                 int(part[-1]) + 1, part, draw_candidates(stream, part, settings.candidates, random)
             )
-            x = standard(raw[..., self.layout.columns]).astype(np.float16)
-            parts.append((x, (raw[..., seen_at] > 0).any(-1)))
+            parts.append((self.layout.inputs_of(x).astype(np.float16), met))
         reading.skip(len(stream))
         self.history = reading.history
         if not parts:
@@ -214,31 +211,27 @@ class RemFollower:
         ]
         for start in range(0, len(sample.x), settings.batch):
             rows = slice(start, start + settings.batch)
-            learn_batch(self.fit, sample.x[rows], sample.seen[rows], self.layout, settings, RATE, generators)
+            learn_batch(self.fit, sample.x[rows], sample.met[rows], self.layout, settings, RATE, generators)
 
     def rank(self, events: pl.DataFrame, asked: np.ndarray) -> pl.DataFrame:
         """Ranks and log scores, every node a candidate; see `Follower`."""
         torch.set_num_threads(1)
-        standard = self.fit.standard
-        if not len(asked) or standard is None:
+        if not len(asked) or self.fit.standard is None:
             return pl.DataFrame(schema=RANKED)
         reading = self.reading(events, from_arrays(to_arrays(self.history)))
         stream, nodes = reading.events.stream, self.nodes
         everyone = np.arange(nodes)
-        by_role = self.family.variant.by_role
-        sides = [columns_of(self.layout, reading.names, acts=acts or not by_role) for acts in (True, False)]
-        seen_at = seen_columns(reading.names)
         ranks, logs = np.empty((len(asked), 2)), np.empty((len(asked), 2))
         for start in range(0, len(asked), batch := max(1, PAIRS_AT_ONCE // (2 * nodes))):
             part = asked[start : start + batch]
-            raw = reading.read(int(part[-1]) + 1, part, np.broadcast_to(everyone, (len(part), 2, nodes)))
+            x, met = reading.read(int(part[-1]) + 1, part, np.broadcast_to(everyone, (len(part), 2, nodes)))
             ends = stream.u[part], stream.v[part]
             rows = np.arange(len(part))
-            for side, columns in enumerate(sides):
+            for side in range(2):
                 known, truth = ends[side], ends[1 - side]
-                scores = score_everyone(
-                    self.fit.weights, self.layout, standard, raw[:, side], known, columns, seen_at
-                )[0]
+                answers = Answers(np.ascontiguousarray(x[:, side]), met[:, side])
+                acts = side == 0 or not reading.by_role
+                scores = score_everyone(self.fit.weights, self.layout, answers, known, acts=acts)[0]
                 ranks[start : start + batch, side] = mid_ranks(scores, truth, known)
                 scores = scores.astype(np.float64)
                 scores[rows, known] = -np.inf
@@ -254,15 +247,14 @@ class RemFollower:
         """log λ (N, N) as of a moment; where nothing was learned yet, everyone is as likely."""
         torch.set_num_threads(1)
         log_intensity = np.zeros((self.nodes, self.nodes), np.float32)
-        standard = self.fit.standard
-        if standard is not None:
+        if self.fit.standard is not None:
             reading = self.reading(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
             now = (as_of - self.begin).total_seconds()
-            seen_at, columns = seen_columns(reading.names), columns_of(self.layout, reading.names, acts=True)
             for nodes in batches(self.nodes, max(1, PAIRS_AT_ONCE // self.nodes)):
-                raw = np.stack([reading.ask(int(node), now) for node in nodes])
+                asked = zip(*(reading.ask(int(node), now) for node in nodes), strict=True)
+                answers = Answers(*(np.stack(part) for part in asked))
                 log_intensity[nodes] = score_everyone(
-                    self.fit.weights, self.layout, standard, raw, nodes, columns, seen_at
+                    self.fit.weights, self.layout, answers, nodes, acts=True
                 )[0]
         np.fill_diagonal(log_intensity, -np.inf)
         return log_intensity
@@ -274,7 +266,7 @@ class RemFollower:
         for name, moments in fit.moments.items():
             tensors |= {f"moment.{number}.{name}": moment for number, moment in enumerate(moments)}
         if fit.standard is not None:
-            tensors |= fit.standard.tensors("standard.")
+            tensors |= standard_tensors(fit.standard)
         tensors |= {
             f"history.{name}": torch.from_numpy(array) for name, array in to_arrays(self.history).items()
         }

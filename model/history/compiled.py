@@ -35,3 +35,6 @@ discard_outdated_cache()
 # Without counting references: all arrays are made outside and outlive every call. Counting would cost more
 # than the work, because each call takes the whole history.
 compiled = njit(cache=True, error_model="numpy", _nrt=False)
+inlined = njit(
+    cache=True, error_model="numpy", _nrt=False, forceinline=True
+)  # for what is called for each pair

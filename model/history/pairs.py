@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from model.history.compiled import compiled
+from model.history.compiled import compiled, inlined
 from model.history.state import NONE, History
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@compiled
+@inlined
 def place(table: np.ndarray, keys: np.ndarray, key: int) -> int:
     """Where `key` is in a hash table of slots, or where it would be put."""
     mask = np.uint64(len(table) - 1)
@@ -18,7 +18,7 @@ def place(table: np.ndarray, keys: np.ndarray, key: int) -> int:
     return int(at)
 
 
-@compiled
+@inlined
 def pair_place(history: History, a: int, b: int) -> int:
     """Where the slot of a→b is in the hash table, or would be put."""
     table, source, target = history.pair_table, history.source, history.target
@@ -29,7 +29,7 @@ def pair_place(history: History, a: int, b: int) -> int:
     return int(at)
 
 
-@compiled
+@inlined
 def slot_of(history: History, a: int, b: int) -> int:
     """The slot of a→b, `NONE` if the pair was never seen."""
     return history.pair_table[pair_place(history, a, b)]
@@ -49,7 +49,7 @@ def seen_slot(history: History, a: int, b: int) -> int:
     return history.pair_table[at]
 
 
-@compiled
+@inlined
 def step_of(history: History, x: int, y: int) -> int:
     """The slot of the sequence x, y; `NONE` if it never happened."""
     return history.step_table[place(history.step_table, history.step_key, x * len(history.head) + y)]

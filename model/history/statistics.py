@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.history.compiled import compiled
+from model.history.compiled import compiled, inlined
 from model.history.logarithm import logarithm
 from model.history.pairs import step_of
 from model.history.paths import WIDTH
@@ -102,7 +102,7 @@ def begin(history: History, moment: Moment, now: float) -> None:
                 moment.inverse[role, who, tau] = 1.0 / (history.node_fade[role, who, slow] + prior)
 
 
-@compiled
+@inlined
 def rescale(columns: Columns, block: int, row: np.ndarray) -> None:
     """Bring a block of a row (F) from amounts to what a network reads."""
     largest = columns.largest[0]
@@ -115,13 +115,13 @@ def rescale(columns: Columns, block: int, row: np.ndarray) -> None:
         row[at] = min(max(value, -largest), largest)
 
 
-@compiled
+@inlined
 def minutes_since(moment: Moment, then: float) -> float:
     """Minutes since a moment, at most `LONG_AGO`: never is long ago too."""
     return min((moment.now[0] - then) / 60.0, LONG_AGO)
 
 
-@compiled
+@inlined
 def of_moment(history: History, moment: Moment, out: np.ndarray) -> None:
     """How much happens at all, and the time of day and of the week."""
     angle = 2.0 * np.pi * moment.now[1] / 24.0
@@ -133,7 +133,7 @@ def of_moment(history: History, moment: Moment, out: np.ndarray) -> None:
     out[5] = moment.now[2] >= 5
 
 
-@compiled
+@inlined
 def of_node(history: History, moment: Moment, role: int, who: int, out: np.ndarray) -> None:
     """How active a node is in the role it is asked about, and in the other; how new its partners are.
 
@@ -168,7 +168,7 @@ def of_node(history: History, moment: Moment, role: int, who: int, out: np.ndarr
         out[at + 2 * types + kind] = history.node_last_type[role, who] == kind
 
 
-@compiled
+@inlined
 def of_clock(history: History, moment: Moment, role: int, who: int, out: np.ndarray) -> None:
     """The node's share of events at this hour, near it, the same against everyone's, and on this weekday."""
     hour, weekday = int(moment.now[1]), int(moment.now[2])
@@ -181,7 +181,7 @@ def of_clock(history: History, moment: Moment, role: int, who: int, out: np.ndar
     out[3] = (history.weekdays[role, who, weekday] + prior / 7.0) * own
 
 
-@compiled
+@inlined
 def of_both(history: History, moment: Moment, slot: int, a: int, b: int, other: int, out: np.ndarray) -> None:
     """What leads from a to b: paths to the `other` of the two, ties, sequences, and whether types match."""
     for column in range(WIDTH):
@@ -196,7 +196,7 @@ def of_both(history: History, moment: Moment, slot: int, a: int, b: int, other: 
     of_types(history, moment, a, b, out[at + 18 :])
 
 
-@compiled
+@inlined
 def of_types(history: History, moment: Moment, a: int, b: int, out: np.ndarray) -> None:
     """Σ_k share of type k in what a does · in what b receives: by month, session and month, session."""
     month = between = session = 0.0
@@ -212,7 +212,7 @@ def of_types(history: History, moment: Moment, a: int, b: int, out: np.ndarray) 
     out[2] = session / (a_short * b_short)
 
 
-@compiled
+@inlined
 def of_sequence(
     history: History, moment: Moment, role: int, who: int, partner: int, shares: np.ndarray, again: np.ndarray
 ) -> None:
@@ -238,13 +238,13 @@ def of_sequence(
     again[2] = same
 
 
-@compiled
+@inlined
 def step_after(history: History, earlier: int, later: int) -> int:
     """The slot of a sequence of two, `NONE` if it never happened."""
     return NONE if earlier == NONE else step_of(history, earlier, later)
 
 
-@compiled
+@inlined
 def step_share(history: History, prior: float, role: int, back: int, earlier: int, step: int) -> float:
     """How much of what came after `earlier` was this step, over a month."""
     if step == NONE:
@@ -252,13 +252,13 @@ def step_share(history: History, prior: float, role: int, back: int, earlier: in
     return history.step_fade[step, role, back] / (history.step_total[role, earlier, back] + prior)
 
 
-@compiled
+@inlined
 def is_met(history: History, slot: int) -> bool:
     """Whether there was an event between the two, either way."""
     return slot != NONE and history.count[slot] + history.count[slot ^ 1] > 0
 
 
-@compiled
+@inlined
 def of_no_past(out: np.ndarray) -> None:
     """What `of_past` says of a pair that never met."""
     taus = len(TAUS)
@@ -268,7 +268,7 @@ def of_no_past(out: np.ndarray) -> None:
     out[2 * taus + 8 :] = 0.0
 
 
-@compiled
+@inlined
 def of_past(history: History, moment: Moment, slot: int, out: np.ndarray) -> None:
     """What happened between the two: fading counts, number, time since, recency ranks, shares, types."""
     taus, types = len(TAUS), history.type_count.shape[1]
@@ -304,7 +304,7 @@ def of_past(history: History, moment: Moment, slot: int, out: np.ndarray) -> Non
         out[at + types + kind] = history.last_type[back] == kind
 
 
-@compiled
+@inlined
 def recency_rank(history: History, slot: int, lane: int) -> float:
     """Partners met since, in one of the node's lists; `FURTHEST` if never or long ago."""
     first = history.head[history.source[slot], lane]
@@ -317,7 +317,7 @@ def recency_rank(history: History, slot: int, lane: int) -> float:
     return rank
 
 
-@compiled
+@inlined
 def share_now(history: History, slot: int, lane: int, speed: int) -> float:
     """The smoothed share of a partner in a node's events: an exponential average in its own event count."""
     age = int(history.node_count[history.source[slot], lane]) - history.share_at[slot, lane]

@@ -17,8 +17,8 @@ from model.history.registry import listed
 from model.rem.explain import explain
 from model.rem.network import layout_of, log_intensity
 from model.rem.ranking import score
-from model.rem.records import standard_of
 from model.rem.settings import RemSettings
+from model.rem.standard import standard_of
 from pipeline.rem_variants import RemVariant
 
 

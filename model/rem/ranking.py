@@ -11,7 +11,7 @@ from model.history.statistics import ACTOR, BETWEEN, MOMENT, PAST, TARGET
 from model.rem.network import Layout, Weights, from_first, log_intensities, seeds_of
 from pipeline.results.metrics import mid_ranks
 
-ROWS_AT_ONCE = 2048  # pairs of nodes scored together: a network's first layer stays in the processor's cache
+ROWS_AT_ONCE = 4096  # pairs of nodes scored together: a network's first layer stays in the processor's cache
 
 
 @torch.no_grad()

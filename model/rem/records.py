@@ -20,6 +20,7 @@ from model.rem.explain import explain
 from model.rem.network import Layout, Weights, log_intensity
 from model.rem.ranking import rank_events, score
 from model.rem.settings import RemSettings
+from model.rem.standard import standard_of, standard_tensors
 from model.stream import Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
@@ -41,17 +42,6 @@ GRAPH = {
     **ATTENTION.types,
     "posterior": pl.Float32,
 }
-
-
-def standard_tensors(standard: Standard) -> dict[str, Tensor]:
-    """A standard as a file keeps it."""
-    return {name: torch.tensor(array) for name, array in standard.arrays().items()}
-
-
-def standard_of(tensors: dict[str, Tensor]) -> Standard | None:
-    """The standard among the tensors of a file; None if it has none."""
-    arrays = {name: tensor.numpy() for name, tensor in tensors.items() if name.startswith("standard.")}
-    return Standard.from_arrays(arrays) if arrays else None
 
 
 @dataclass

@@ -17,8 +17,9 @@ from model.rem.candidates import learned_events
 from model.rem.learning import Fit, learn_epoch, make_sample, new_fit
 from model.rem.network import Layout, layout_of
 from model.rem.ranking import rank_events
-from model.rem.records import Chosen, standard_of, standard_tensors, write_rem_records
+from model.rem.records import Chosen, write_rem_records
 from model.rem.settings import RemSettings, rem_identity
+from model.rem.standard import standard_of, standard_tensors
 from model.stream import COMMUNICATION
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant

@@ -9,7 +9,7 @@ r_j exp(−Σ_i r_i d_i), one that is still open after s has exp(−Σ_i r_i d_i
 the statistics of `model.history` at the moment of asking.
 
     hazard = learn_pairs(events, end, PairSettings(), seed=0)
-    times = forecast_pairs(hazard, reading.ask(node, now))
+    times = forecast_pairs(hazard, reading.ask(node, now).x)
     times.within["1 d"], times.expected
 """
 
@@ -22,7 +22,8 @@ from torch import Tensor, nn
 
 from model.checkpoint import read_tensors, write_tensors
 from model.history.events import Events
-from model.rem.standard import Standard
+from model.history.standard import Standard
+from model.rem.standard import standard_of, standard_tensors
 from model.when.questions import ask_all, learning_questions
 from pipeline.results.waits import DAY, HORIZONS
 
@@ -85,7 +86,7 @@ class PairHazard(nn.Module):
     def rates(self, statistics: np.ndarray) -> np.ndarray:
         """Events per day in each bin (M, B), from statistics (M, F) as a pass gives them."""
         parts = [
-            self(torch.from_numpy(self.standard(statistics[start : start + ROWS_AT_ONCE].copy()))).double()
+            self(torch.from_numpy(self.standard(statistics[start : start + ROWS_AT_ONCE]))).double()
             for start in range(0, len(statistics), ROWS_AT_ONCE)
         ]
         return torch.cat(parts).exp().numpy()
@@ -93,7 +94,7 @@ class PairHazard(nn.Module):
     def save(self, path: Path) -> None:
         """Write everything that `load` needs."""
         write_tensors(
-            {**self.state_dict(), **self.standard.tensors("standard.")},
+            {**self.state_dict(), **standard_tensors(self.standard)},
             {"settings": asdict(self.settings)},
             path,
         )
@@ -102,7 +103,7 @@ class PairHazard(nn.Module):
     def load(cls, path: Path) -> "PairHazard":
         """The hazard that `save` wrote."""
         tensors, header = read_tensors(path)
-        standard = Standard.from_tensors(tensors, "standard.")
+        standard = standard_of(tensors)
         if standard is None:
             raise ValueError(f"{path} is no pair hazard: learn it again")
         hazard = cls(standard, PairSettings(**header["settings"]))

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.history.events import Events
-from model.history.reading import Pass
-from model.rem.learning import seen_columns
+from model.history.reading import Answers, Pass
 from model.stream import COMMUNICATION, Stream
 
 MOST_ROWS = 4_000_000  # pairs whose statistics are made: bounds the time whatever the number of nodes
@@ -96,8 +95,8 @@ def learning_questions(stream: Stream, end: int, most: int, seed: int) -> Questi
 
 def answers(
     events: Events, questions: Questions, end: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Of each question: statistics (N, F) of the node with every node, seconds and whether open (N).
+) -> Iterator[tuple[Answers, np.ndarray, np.ndarray]]:
+    """Of each question: what is known of the node with every node (N), seconds and whether open (N).
 
     Statistics see the events before the question's position, seconds those before `end`.
     """
@@ -112,12 +111,10 @@ def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed
     """All pairs with a past or an event, and `strangers` of the others of each question to stand for them."""
     random = np.random.default_rng([seed, 2_015])
     parts = []
-    seen_at: list[int] | None = None
-    for node, (statistics, seconds, still_open) in zip(
+    for node, ((statistics, met), seconds, still_open) in zip(
         questions.node, answers(events, questions, end), strict=True
     ):
-        seen_at = seen_at or seen_columns(Pass(events).names)
-        rare = ~(statistics[:, seen_at] > 0).any(1) & still_open
+        rare = ~met & still_open
         rare[node] = False
         others = np.flatnonzero(~rare)
         others = others[others != node]

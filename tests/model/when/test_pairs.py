@@ -109,7 +109,7 @@ def test_a_stored_hazard_forecasts_the_same(events: Events, tmp_path: Path) -> N
     hazard.save(tmp_path / "pairs.safetensors")
     reading = Pass(events)
     reading.skip(len(events.stream))
-    statistics = reading.ask(2, float(events.stream.seconds[-1]) + 3_600.0)
+    statistics = reading.ask(2, float(events.stream.seconds[-1]) + 3_600.0).x
     one, two = (
         forecast_pairs(of, statistics) for of in (hazard, PairHazard.load(tmp_path / "pairs.safetensors"))
     )
