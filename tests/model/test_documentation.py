@@ -10,22 +10,35 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def rows() -> list[list[str]]:
-    """The cells of the table of equations, without its header."""
+PAPERS, RELATIONAL = "Equation, reference, engine, test", "The relational-event model"
+
+
+def rows(section: str) -> list[list[str]]:
+    """The cells of a section's table, without its header."""
     page = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
-    section = page.split("## Equation, reference, engine, test")[1].split("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("|")]
+    text = page.split(f"## {section}")[1].split("\n## ")[0]
+    lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def names(column: int, package: str) -> list[tuple[str, str]]:
+def names(section: str, column: int, package: str) -> list[tuple[str, str]]:
     return [
-        (package, name) for row in rows() for name in re.findall(r"`([\w.]+)`", row[column]) if "." in name
+        (package, name)
+        for row in rows(section)
+        for name in re.findall(r"`([\w.]+)`", row[column])
+        if "." in name
     ]
 
 
 @pytest.mark.parametrize(
-    ("package", "name"), [*names(1, "model"), *names(2, "model"), *names(3, "tests.model")]
+    ("package", "name"),
+    [
+        *names(PAPERS, 1, "model"),
+        *names(PAPERS, 2, "model"),
+        *names(PAPERS, 3, "tests.model"),
+        *names(RELATIONAL, 1, "model"),
+        *names(RELATIONAL, 2, "tests.model"),
+    ],
 )
 def test_every_name_in_the_table_of_equations_exists(package, name):
     parts = name.split(".")
@@ -38,7 +51,7 @@ def test_every_name_in_the_table_of_equations_exists(package, name):
 
 
 def test_the_table_has_every_equation_of_the_paper_in_all_its_places():
-    numbered = [row for row in rows() if re.match(r"\d", row[0])]
+    numbered = [row for row in rows(PAPERS) if re.match(r"\d", row[0])]
     numbers = [int(n) for row in numbered for n in re.findall(r"\d+", row[0].split(",")[0])]
     assert sorted(numbers) == list(range(1, 16))
     assert all(cell for row in numbered for cell in row)
