@@ -75,7 +75,7 @@ class PrintedTable:
         return any(cell.published for line in self.lines for group in line.groups for cell in group)
 
 
-def rows_of(warehouse: duckdb.DuckDBPyConnection, query: str, *values: str) -> list[Row]:
+def rows_of(warehouse: duckdb.DuckDBPyConnection, query: str, *values: object) -> list[Row]:
     """The rows of a query, each by column name, with texts that no terminal obeys."""
     result = warehouse.execute(query, list(values))
     columns = [column[0] for column in result.description or ()]

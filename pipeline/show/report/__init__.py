@@ -16,6 +16,7 @@ from pipeline.lake import Lake, write_text
 from pipeline.results.trained import TrainedVariant, trained_variants
 from pipeline.show.labels import REACHED, count
 from pipeline.show.report.explorer import explorer_data
+from pipeline.show.report.following import following_page
 from pipeline.show.tables import printed_tables, rows_of
 from pipeline.text import printable_document
 
@@ -58,11 +59,14 @@ def write_report(lake: Lake) -> Path:
     tables = [read_event_table(lake.dataset(dataset)) for dataset in dataset_names(lake)]
     trained = {table.name: trained_variants(lake, table.name) for table in tables}
     with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
+        following = following_page(lake, warehouse)
         printed = printed_tables(warehouse)
         left_out = rows_of(warehouse, "select dataset, table_name, rows, reason from left_out order by all")
     page = templates().get_template("page.html")
     text = page.render(
+        following=following,
         script=resource("explorer.js"),
+        person_script=resource("person.js"),
         style=resource("style.css"),
         summary=summary(tables, trained),
         written=datetime.now(UTC),

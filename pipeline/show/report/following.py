@@ -1,0 +1,176 @@
+"""The report's first page where an archive is followed: what is next, how forecasts did, what changed."""
+
+import base64
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import altair as alt
+import duckdb
+import polars as pl
+
+from pipeline.following.files import FollowingFiles
+from pipeline.following.record import followed_days, read_record
+from pipeline.following.window import DAY
+from pipeline.lake import Lake, read_parquet
+from pipeline.schemas import FOLLOWING_BASELINES
+from pipeline.show.figures.style import GREEN, ORANGE, PALETTE, QUIET, Figure, drawn, marks
+from pipeline.show.tables import rows_of
+
+Row = dict[str, Any]
+SHOWN = 12  # interactions, and ties that changed
+PARTNERS = 10  # of a person
+JUDGED_DAYS = 28  # a person's record is that of so many days
+BASELINE_COLOURS = dict(zip(FOLLOWING_BASELINES, (ORANGE, GREEN, QUIET), strict=True))
+
+
+@dataclass(frozen=True)
+class Following:
+    """What the first page holds; `people` is what the person page looks up."""
+
+    as_of: datetime
+    likely: list[Row]
+    track: str  # the drawing as SVG in base64
+    track_in_words: str
+    changed: list[Row]
+    missing: list[str]
+    people: Row
+
+
+def following_page(lake: Lake, warehouse: duckdb.DuckDBPyConnection) -> Following | None:
+    """The first page, or None where nothing is followed."""
+    likely = rows_of(
+        warehouse,
+        "select name, partner_name, probability, expected_at, as_of, variant from today "
+        "order by probability desc, name, partner_name limit ?",
+        SHOWN,
+    )
+    if not likely:
+        return None
+    as_of, variant = likely[0]["as_of"], likely[0]["variant"]
+    figure = track_figure(warehouse)
+    return Following(
+        as_of=as_of,
+        likely=likely,
+        track=base64.b64encode(drawn(figure).encode()).decode() if figure else "",
+        track_in_words=figure.description if figure else "The first forecast is not scored yet.",
+        changed=changed_ties(warehouse, as_of, variant),
+        missing=missing_hours(warehouse, as_of),
+        people=people(lake, warehouse, as_of, variant),
+    )
+
+
+def track_figure(warehouse: duckdb.DuckDBPyConnection) -> Figure | None:
+    """MAR day by day, online: each model beside what learns nothing; None before the first score."""
+    rows = rows_of(warehouse, "from track_record where how = 'online' and mar is not null order by as_of")
+    if not rows:
+        return None
+    points = [
+        {"day": row["as_of"].isoformat(), "predictor": predictor, "mar": mar}
+        for row in rows
+        for predictor, mar in (
+            (row["variant"], row["mar"]),
+            *((baseline, row[f"{baseline}_mar"]) for baseline in FOLLOWING_BASELINES),
+        )
+    ]
+    models = list(dict.fromkeys(row["variant"] for row in rows))
+    names = [*models, *FOLLOWING_BASELINES]
+    colours = [*PALETTE[: len(models)], *BASELINE_COLOURS.values()]
+    chart = marks(
+        pl.DataFrame(points).unique(maintain_order=True), alt.MarkDef(type="line", point=True)
+    ).encode(
+        x=alt.X("day:T", title="scored on the day after"),
+        y=alt.Y("mar:Q", title="MAR, lower is better", scale=alt.Scale(zero=False)),
+        color=alt.Color("predictor:N", title=None, scale=alt.Scale(domain=names, range=colours)),
+    )
+    last = rows[-1]
+    won = sum(bool(row["beats_recency"]) for row in rows if row["variant"] == models[0])
+    days = sum(row["variant"] == models[0] for row in rows)
+    words = (
+        f"Mean rank of the true partner, day by day. On the newest day {last['variant']} has "
+        f"{last['mar']:.2f} and recency {last['recency_mar']:.2f}; {models[0]} was ahead of recency on "
+        f"{won} of {days} days."
+    )
+    return Figure("track_record", "Track record", words, chart.properties(width=680, height=220))
+
+
+def changed_ties(warehouse: duckdb.DuckDBPyConnection, as_of: datetime, variant: str) -> list[Row]:
+    """Whose probability of acting on whom changed most since a week ago, or since the first forecast."""
+    return rows_of(
+        warehouse,
+        """
+        with week as (select max(as_of) as before from forecasts where variant = $1 and as_of <= (
+                          select greatest($2::timestamp - interval 7 days, min(as_of)) from forecasts
+                          where variant = $1)),
+             now_and_then as (
+                 select name, partner_name,
+                        coalesce(any_value(probability) filter (as_of = $2), 0) as now,
+                        coalesce(any_value(probability) filter (as_of = before), 0) as before
+                 from forecasts, week
+                 where variant = $1 and as_of in ($2, before) and before < $2
+                 group by name, partner_name)
+        from now_and_then where now <> before
+        order by abs(now - before) desc, name, partner_name limit $3
+        """,
+        variant,
+        as_of,
+        SHOWN,
+    )
+
+
+def missing_hours(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> list[str]:
+    """The hours of the last two weeks that are not here or not whole, in words, a line for each day."""
+    rows = rows_of(
+        warehouse,
+        "select day, status, list(hour order by hour) as hours from gharchive_files "
+        "where status <> 'ok' and day >= ?::date - 14 and day < ?::date group by all order by day, status",
+        as_of,
+        as_of,
+    )
+    return [f"{row['day']}: hours {', '.join(map(str, row['hours']))} {row['status']}" for row in rows]
+
+
+def people(lake: Lake, warehouse: duckdb.DuckDBPyConnection, as_of: datetime, variant: str) -> Row:
+    """Each person's likeliest partners, and how forecasts for the person did: names, then rows by person."""
+    rows = rows_of(
+        warehouse,
+        "select name, list({'partner': partner_name, 'probability': round(probability, 4), "
+        "'expected': strftime(expected_at, '%d %b %H:%M')} order by rank) as partners from today "
+        "where rank < ? and as_of = ? and variant = ? group by name order by lower(name), name",
+        PARTNERS,
+        as_of,
+        variant,
+    )
+    records = personal_records(lake, variant)
+    return {row["name"]: {"partners": row["partners"], "record": records.get(row["name"])} for row in rows}
+
+
+def personal_records(lake: Lake, variant: str) -> dict[str, list[int]]:
+    """Of each person by name: events of the last weeks, how many went to the first and to the first ten."""
+    files = FollowingFiles.of(lake)
+    parts = []
+    for day in followed_days(lake)[-JUDGED_DAYS:]:
+        before = read_record(lake, day - DAY)
+        if before is None or not files.events(before.serving, day).exists():
+            continue
+        forecast = read_parquet(files.forecasts(day - DAY)).filter(pl.col("variant") == variant)
+        names = forecast.select("node", "name").unique()
+        events = read_parquet(files.events(before.serving, day)).join(names, left_on="u", right_on="node")
+        ranks = forecast.select("node", "partner", "rank")
+        parts.append(
+            events.join(ranks, left_on=["u", "v"], right_on=["node", "partner"], how="left").select(
+                "name", "rank"
+            )
+        )
+    if not parts:
+        return {}
+    sums = (
+        pl.concat(parts)
+        .group_by("name")
+        .agg(
+            pl.len(),
+            (pl.col("rank") == 0).sum().alias("first"),
+            (pl.col("rank") < PARTNERS).sum().alias("ten"),
+        )
+    )
+    return {name: counts for name, *counts in sums.iter_rows()}
