@@ -11,6 +11,7 @@ from typing import Any
 
 from dagster import AssetSpec, FreshnessPolicy, MetadataValue, TableColumn, TableSchema
 
+from assets.partitions import FILE_DAYS, home_days
 from model import identity
 from model.rem import settings as rem_settings
 from pipeline.lake import Lake
@@ -83,8 +84,9 @@ def explained(spec: AssetSpec, settings: Settings) -> AssetSpec:
         metadata["report"] = MetadataValue.path(settings.lake.report.absolute())
     if page.table is not None:
         metadata["dagster/column_schema"] = column_schema(page.table)
+    days = home_days(settings) if spec.partitions_def == FILE_DAYS else spec.partitions_def
     return spec.merge_attributes(owners=[page.owner], tags=tags(spec), metadata=metadata).replace_attributes(
-        code_version=page.code, freshness_policy=freshness(spec, settings)
+        code_version=page.code, freshness_policy=freshness(spec, settings), partitions_def=days
     )
 
 

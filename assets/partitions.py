@@ -4,10 +4,11 @@ from datetime import date
 
 from dagster import BackfillPolicy, DailyPartitionsDefinition, StaticPartitionsDefinition
 
+from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import models_for
 
-FILE_DAYS = DailyPartitionsDefinition(start_date="2011-02-12")
+FILE_DAYS = DailyPartitionsDefinition(start_date="2011-02-12")  # the archive's first
 
 # A run costs seconds of overhead, so one run takes a month of days.
 DAYS_A_RUN = 31
@@ -20,6 +21,11 @@ def day_range(first: date, last: date) -> dict[str, str]:
         "dagster/asset_partition_range_start": first.isoformat(),
         "dagster/asset_partition_range_end": last.isoformat(),
     }
+
+
+def home_days(settings: Settings) -> DailyPartitionsDefinition:
+    """The file days that a home shows: its own window first, then all that came since."""
+    return DailyPartitionsDefinition(start_date=settings.github_history.isoformat())
 
 
 def variant_partitions(spec: DatasetSpec) -> StaticPartitionsDefinition:

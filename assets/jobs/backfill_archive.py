@@ -1,6 +1,7 @@
 """The job `backfill_archive`: the days of the archive that a home works on, as one backfill."""
 
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 from dagster import (
     Config,
@@ -10,6 +11,7 @@ from dagster import (
     OpExecutionContext,
     ResourceParam,
     job,
+    map_asset_specs,
     op,
 )
 from dagster._core.execution.backfill import PartitionBackfill
@@ -17,6 +19,7 @@ from dagster._core.utils import make_new_backfill_id
 from pydantic import Field, create_model
 
 from assets.lanes.github import gharchive_files, github_events
+from assets.pages import explained
 from pipeline.settings import Settings
 
 
@@ -55,7 +58,8 @@ def backfill_archive(settings: Settings) -> JobDefinition:
         if not wanted:
             context.log.info("Every one of these days was brought before: there is nothing to do.")
             return
-        archive = Definitions([gharchive_files, github_events], resources={"settings": settings})
+        assets = map_asset_specs(partial(explained, settings=settings), [gharchive_files, github_events])
+        archive = Definitions(assets, resources={"settings": settings})
         backfill = PartitionBackfill.from_asset_partitions(
             backfill_id=make_new_backfill_id(),
             asset_graph=archive.resolve_asset_graph(),

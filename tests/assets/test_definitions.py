@@ -42,10 +42,10 @@ def test_every_asset_has_a_group_kinds_and_a_description(definitions: Definition
         assert len(spec.description) > 40, spec.key
 
 
-def test_archive_days_begin_with_the_archive_and_a_run_takes_many(definitions: Definitions) -> None:
+def test_archive_days_begin_with_the_homes_own_window_and_a_run_takes_many(definitions: Definitions) -> None:
     days = definitions.resolve_assets_def("github_events")
     assert days.partitions_def is not None
-    assert days.partitions_def.get_first_partition_key() == "2011-02-12"
+    assert days.partitions_def.get_first_partition_key() == "2012-03-11"
     assert days.backfill_policy is not None
     assert days.backfill_policy.max_partitions_per_run == 31
 
