@@ -12,7 +12,7 @@ from assets.lanes.github import gharchive_files, github_events, github_subnetwor
 from assets.lanes.results import result_assets
 from assets.lanes.social_evolution import social_evolution_files
 from assets.pages import explained
-from assets.schedules import JOBS, SCHEDULES, SENSORS
+from assets.schedules import JOBS, SENSORS, schedules
 from assets.settings_resource import settings_resource
 from pipeline.settings import Settings
 from pipeline.sources.registry import registry
@@ -35,7 +35,7 @@ def build_definitions(settings: Settings) -> Definitions:
     return Definitions(
         assets=map_asset_specs(partial(explained, settings=settings), assets),
         jobs=[*JOBS, *jobs(settings)],
-        schedules=SCHEDULES,
+        schedules=schedules(settings),
         sensors=[*SENSORS, alerts(settings)],
         resources={"settings": settings_resource(settings)},
         # Steps are heavy; two at a time is what a small machine carries.

@@ -4,6 +4,7 @@ from dagster import (
     AssetSelection,
     ResourceParam,
     RunRequest,
+    ScheduleDefinition,
     ScheduleEvaluationContext,
     define_asset_job,
     in_process_executor,
@@ -25,23 +26,6 @@ archive_day = define_asset_job(
 )
 
 
-@schedule(
-    job=archive_day,
-    # The last hour of a day appears shortly after midnight UTC; a file that is still absent half a day
-    # later is missing for good, so at this time the day before is complete.
-    cron_schedule="30 12 * * *",
-    execution_timezone="UTC",
-    description="Every day: the archive's newest complete day, and again those of the last 14 that were "
-    "brought before, for hours that failed, came late or were replaced. The sensor `refresh` does the rest.",
-)
-def newest_archive_day(context: ScheduleEvaluationContext, settings: ResourceParam[Settings]) -> RunRequest:
-    """Ask for the day before the tick's, and all since the oldest of the last 14 that was brought."""
-    newest = newest_complete_day(context.scheduled_execution_time)
-    late = window_until(newest, LATE_DAYS)
-    first = next((day for day in late if account_path(settings.lake, day).exists()), newest)
-    return RunRequest(run_key=newest.isoformat(), tags={**REFRESH_TAG, **day_range(first, newest)})
-
-
 follow_day = define_asset_job(
     "follow_day",
     selection=AssetSelection.assets(*FOLLOWING, "warehouse", "report"),
@@ -51,19 +35,40 @@ follow_day = define_asset_job(
 )
 
 
-@schedule(
-    job=follow_day,
-    cron_schedule="45 12 * * *",
-    execution_timezone="UTC",
-    description="Every day: the archive is followed through its newest complete day. The first tick brings "
-    "the LDG_FOLLOW_DAYS before it, chooses whom to follow and trains.",
-)
-def follow_newest_day(context: ScheduleEvaluationContext) -> RunRequest:
-    """Follow the day before the tick's."""
-    newest = newest_complete_day(context.scheduled_execution_time).isoformat()
-    return RunRequest(run_key=newest, partition_key=newest)
+def schedules(settings: Settings) -> list[ScheduleDefinition]:
+    """The schedules, which tick when LDG_SCHEDULE says."""
+
+    @schedule(
+        job=archive_day,
+        cron_schedule=settings.schedule,
+        execution_timezone="UTC",
+        description="Every day: the archive's newest complete day, and again those of the last 14 that were "
+        "brought before, for hours that failed, came late or were replaced. The sensor `refresh` does the "
+        "rest.",
+    )
+    def newest_archive_day(
+        context: ScheduleEvaluationContext, settings: ResourceParam[Settings]
+    ) -> RunRequest:
+        """Ask for the day before the tick's, and all since the oldest of the last 14 that was brought."""
+        newest = newest_complete_day(context.scheduled_execution_time)
+        late = window_until(newest, LATE_DAYS)
+        first = next((day for day in late if account_path(settings.lake, day).exists()), newest)
+        return RunRequest(run_key=newest.isoformat(), tags={**REFRESH_TAG, **day_range(first, newest)})
+
+    @schedule(
+        job=follow_day,
+        cron_schedule=settings.schedule,
+        execution_timezone="UTC",
+        description="Every day: the archive is followed through its newest complete day. The first tick "
+        "brings the LDG_FOLLOW_DAYS before it, chooses whom to follow and trains.",
+    )
+    def follow_newest_day(context: ScheduleEvaluationContext) -> RunRequest:
+        """Follow the day before the tick's."""
+        newest = newest_complete_day(context.scheduled_execution_time).isoformat()
+        return RunRequest(run_key=newest, partition_key=newest)
+
+    return [newest_archive_day, follow_newest_day]
 
 
-SCHEDULES = [newest_archive_day, follow_newest_day]
 SENSORS = [refresh]
 JOBS = [archive_day, refresh_what_changed, follow_day]

@@ -26,7 +26,7 @@ def settings_resource(settings: Settings) -> ResourceDefinition:
     names = [name for name in Settings.model_fields if name not in (*FROM_SETTINGS, *SECRET)]
     unchanged = {name: plain(getattr(settings, name)) for name in names}
 
-    def for_the_run(context: InitResourceContext) -> Settings:
+    def settings_of_the_home(context: InitResourceContext) -> Settings:
         changed = {name: value for name, value in context.resource_config.items() if value != unchanged[name]}
         texts = {name: Value(text, "the settings") for name, text in settings.environment().items()}
         for name, value in changed.items():
@@ -35,7 +35,7 @@ def settings_resource(settings: Settings) -> ResourceDefinition:
         return Settings.from_values(texts)
 
     return ResourceDefinition(
-        for_the_run,
+        settings_of_the_home,
         config_schema={name: config_field(name, unchanged[name]) for name in names},
         description="The settings of this home, as they were when the code location was loaded: reload it "
         "after a change to a `.env`. In the config of a run each may be changed for that run alone.",

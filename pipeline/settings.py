@@ -37,7 +37,7 @@ SHELL = "the shell"
 # Fields whose text may be a secret as a whole: no page and no log shows it.
 SECRET = ("alert_webhook", "alert_command")
 # Variables that belong to the project and are no setting of a user's.
-INTERNAL = ("LDG_DAGSTER_STORAGE", "LDG_REAL_DATA")
+INTERNAL = ("LDG_DAGSTER_STORAGE", "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):
@@ -90,6 +90,9 @@ Zone = Annotated[str, AfterValidator(checked_zone), Takes("a time zone such as A
 Relations = Annotated[
     Names, AfterValidator(checked_relations), Takes(f"one or several of {', '.join(RELATIONS)}")
 ]
+Cron = Annotated[
+    str, Field(pattern=r"^\S+( \S+){4}$"), Takes("five fields of cron such as 30 12 * * *, in UTC")
+]
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -107,6 +110,9 @@ class Settings(BaseSettings):
         description="Where hour files come from: an http(s) address or a local folder.",
     )
     keep_raw: bool = Field(True, description="Whether hour files stay after reading.")
+    # The last hour of a day appears shortly after midnight UTC; a file that is still absent half a day later
+    # is missing for good, so that at this time the day before is complete.
+    schedule: Cron = Field("30 12 * * *", description="When the schedules bring the newest day.")
     retry_seconds: int = Field(
         60,
         ge=0,

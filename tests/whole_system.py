@@ -29,8 +29,9 @@ def start_module(
     *arguments: str,
     environment: Mapping[str, str],
     interrupts: signal.Handlers = signal.SIG_DFL,
+    output: Path | None = None,
 ) -> subprocess.Popen[str]:
-    """Start `python -m module` in the project's folder, its output and errors in one pipe.
+    """Start `python -m module` in the project's folder, its output and errors in one pipe, or in a file.
 
     What it does about SIGINT at first is never inherited from the tests: a shell may have started them in the
     background, where SIGINT is ignored.
@@ -39,7 +40,7 @@ def start_module(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
         env=dict(environment),
-        stdout=subprocess.PIPE,
+        stdout=subprocess.PIPE if output is None else output.open("w"),
         stderr=subprocess.STDOUT,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, interrupts),

@@ -14,9 +14,9 @@ from assets.headless.steps import Step
 from assets.lanes.results import RESULTS
 from assets.partitions import DAYS_A_RUN, day_range
 from assets.rules import training_settings
-from model.identity import identity, resumable
+from model.identity import differences, identity, resumable
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import finished, present_fingerprint
+from pipeline.results.trained import finished, present_fingerprint, read_facts
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import Variant
@@ -56,6 +56,16 @@ def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
             yield Step(assets, tags=day_range(day, last))
             day = last + timedelta(days=1)
     yield Step(tuple(AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")))
+
+
+def trained_otherwise(spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings) -> list[str]:
+    """In what the model that is there differs from the settings; nothing where there is none."""
+    expected = identity(
+        spec.name, present_fingerprint(settings.lake, spec.name), variant, training_settings(settings)
+    )
+    facts = read_facts(settings.lake.model(spec.name, variant.key))
+    # A new event table is what runs are for, and no news.
+    return differences({**facts, "fingerprint": expected["fingerprint"]}, expected) if facts else []
 
 
 def plan_training(

@@ -20,7 +20,14 @@ from assets.definitions import build_definitions
 from assets.headless.account import Account
 from assets.headless.instance import bury_dead_runs, instance_of
 from assets.headless.lock import alone
-from assets.headless.plan import RESULTS_STEP, FinishedModel, left_out, plan_training, table_steps
+from assets.headless.plan import (
+    RESULTS_STEP,
+    FinishedModel,
+    left_out,
+    plan_training,
+    table_steps,
+    trained_otherwise,
+)
 from assets.headless.side_by_side import Outcome, Training, run_trainings
 from assets.headless.steps import Step, materialize
 from assets.metadata import shown_training
@@ -123,6 +130,11 @@ class HeadlessRun:
 
     def train(self, variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> None:
         """Every training that is not finished yet; if one fails, the run ends when the others are through."""
+        for spec, variant in variants:
+            if otherwise := trained_otherwise(spec, variant, self.settings):
+                self.account.line(
+                    "anew", f"{spec.name} {variant.key}, trained otherwise before: {'; '.join(otherwise)}"
+                )
         plans = [plan_training(spec, variant, self.settings) for spec, variant in variants]
         models = [plan for plan in plans if isinstance(plan, FinishedModel)]
         trainings = [plan for plan in plans if isinstance(plan, Training)]

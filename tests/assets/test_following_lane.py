@@ -7,7 +7,7 @@ import pytest
 from dagster import DagsterInstance, ExecuteInProcessResult, RunRequest, build_schedule_context
 
 from assets.definitions import build_definitions
-from assets.schedules import follow_newest_day
+from assets.schedules import schedules
 from pipeline import clock
 from pipeline.following.record import followed_days
 from pipeline.settings import Settings
@@ -19,6 +19,7 @@ DAYS = [FIRST + timedelta(days=number) for number in range(10)]
 
 def test_each_tick_follows_the_day_before_it() -> None:
     context = build_schedule_context(scheduled_execution_time=datetime(2026, 3, 1, 12, 45, tzinfo=UTC))
+    _, follow_newest_day = schedules(Settings())
     request = follow_newest_day(context)
     assert isinstance(request, RunRequest)
     assert (request.partition_key, request.run_key) == ("2026-02-28", "2026-02-28")

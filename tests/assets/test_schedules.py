@@ -7,7 +7,7 @@ import pytest
 from dagster import RunRequest, build_schedule_context
 
 from assets.partitions import day_range
-from assets.schedules import REFRESH_TAG, newest_archive_day
+from assets.schedules import REFRESH_TAG, schedules
 from pipeline.lake import Lake
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path
@@ -22,6 +22,7 @@ def ask(settings: Settings) -> RunRequest:
     context = build_schedule_context(
         scheduled_execution_time=datetime(2026, 3, 1, 12, 30, tzinfo=UTC), resources={"settings": settings}
     )
+    newest_archive_day, _ = schedules(settings)
     request = newest_archive_day(context)
     assert isinstance(request, RunRequest)
     assert request.run_key == "2026-02-28"
@@ -45,7 +46,9 @@ def test_the_schedule_asks_again_for_the_days_of_a_fortnight_that_were_brought(s
     assert day_range(date(2026, 2, 20), date(2026, 2, 28)).items() <= ask(settings).tags.items()
 
 
-def test_the_schedule_runs_when_the_last_hour_of_a_day_is_settled() -> None:
-    minute, hour, *rest = str(newest_archive_day.cron_schedule).split()
-    assert rest == ["*", "*", "*"]
-    assert int(hour) + int(minute) / 60 >= 12
+def test_schedules_tick_when_the_last_hour_of_a_day_is_settled_or_when_one_says() -> None:
+    for made in schedules(Settings()):
+        minute, hour, *rest = str(made.cron_schedule).split()
+        assert rest == ["*", "*", "*"]
+        assert int(hour) + int(minute) / 60 >= 12
+    assert {made.cron_schedule for made in schedules(Settings(schedule="0 18 * * 1"))} == {"0 18 * * 1"}

@@ -1,0 +1,93 @@
+"""How a training stands: beside the best baseline, and what is wrong with it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipeline.lake import Lake, read_parquet, write_parquet
+from pipeline.results.baselines import baselines
+from pipeline.results.standing import Standing, degenerate_graph, divergence, standing
+from pipeline.results.trained import TrainedVariant, trained_variants
+from tests.small_world import store_table, store_variant
+
+VARIANT = "ldg_learned_sparse-bilinear"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+@pytest.fixture
+def trained(lake: Lake) -> TrainedVariant:
+    table = store_table(lake)
+    store_variant(lake, table, VARIANT)
+    write_parquet(baselines(table), lake.dataset("toy") / "baselines.parquet")
+    (trained,) = trained_variants(lake, "toy")
+    return trained
+
+
+def change(trained: TrainedVariant, records: str, **columns: pl.Expr) -> None:
+    path = trained.path(records)
+    write_parquet(read_parquet(path).with_columns(**columns), path)
+
+
+def test_test_metrics_are_means_over_seeds_and_stand_beside_the_best_baseline(
+    lake: Lake, trained: TrainedVariant
+) -> None:
+    stands = standing(lake, trained)
+    assert stands.metrics.keys() == {"mar", "hits_at_10", "mrr"}
+    rows = read_parquet(lake.dataset("toy") / "baselines.parquet").filter(~pl.col("by_role"))
+    assert stands.of_baseline is not None
+    assert stands.of_baseline["mar"] == rows["mar"].min()
+
+
+def test_a_model_that_knows_who_acted_is_held_against_all_others(lake: Lake, trained: TrainedVariant) -> None:
+    by_role = replace(trained, facts={**trained.facts, "by_role": True})
+    stands = standing(lake, by_role)
+    assert stands.of_baseline is not None
+    assert stands.of_baseline["mar"] == read_parquet(lake.dataset("toy") / "baselines.parquet")["mar"].min()
+
+
+def test_baselines_of_another_table_are_none(lake: Lake, trained: TrainedVariant) -> None:
+    path = lake.dataset("toy") / "baselines.parquet"
+    write_parquet(read_parquet(path).with_columns(fingerprint=pl.lit("another")), path)
+    assert standing(lake, trained).of_baseline is None
+    path.unlink()
+    assert standing(lake, trained).lost == []
+
+
+def test_a_model_that_ranks_no_better_is_told_by_how_much() -> None:
+    stands = Standing({"mar": 7.0}, "recency", {"mar": 7.0})
+    assert stands.lost == ["MAR 7.0, recency has 7.0"]
+    assert Standing({"mar": 6.9}, "recency", {"mar": 7.0}).lost == []
+
+
+def test_losses_that_rise_or_end_in_no_number_and_seeds_that_stopped_are_found(
+    trained: TrainedVariant,
+) -> None:
+    assert divergence(trained) == []
+    stopped = replace(trained, facts={**trained.facts, "stopped": {"3": "loss is nan in step 7"}})
+    assert divergence(stopped) == ["seed 3 stopped: loss is nan in step 7"]
+    change(trained, "curves", loss_events=pl.col("step").cast(pl.Float64))
+    assert [fault[:26] for fault in divergence(trained)] == [
+        "the loss of seed 0 rose fr",
+        "the loss of seed 1 rose fr",
+    ]
+    change(
+        trained,
+        "curves",
+        loss_events=pl.when(pl.col("seed") == 1).then(float("nan")).otherwise(-pl.col("step")),
+    )
+    assert divergence(trained) == ["the loss of seed 1 is not finite"]
+
+
+def test_a_graph_without_edges_or_without_differences_is_found(trained: TrainedVariant) -> None:
+    assert degenerate_graph(trained) == []
+    change(trained, "attention", weight=pl.lit(0.5, pl.Float32))
+    assert degenerate_graph(trained)[0] == "all edges of the graph of seed 0 weigh the same"
+    path = trained.path("attention")
+    write_parquet(read_parquet(path).filter(pl.col("seed") == 0), path)
+    assert degenerate_graph(trained)[1] == "the graph of seed 1 has no edge"
