@@ -32,6 +32,7 @@ class World:
     circle: int = 10
     crowd: int = 200
     events: int = 1200  # of a day
+    share: float = 0.55  # of the events that are the people's own
     seed: int = 0
 
     @cached_property
@@ -67,7 +68,8 @@ def hour_text(world: World, day: date, hour: int) -> bytes:
     # People sleep; the crowd is everywhere.
     awake = 1.4 if 7 <= hour < 22 else 0.33
     count = max(1, round(world.events / 24 * awake))
-    kind = random.choice(3, count, p=[0.55, 0.1, 0.35])  # a person, a machine, one of the crowd
+    # a person, a machine, one of the crowd
+    kind = random.choice(3, count, p=[world.share, 0.1, 0.9 - world.share])
     actor = np.select(
         [kind == 0, kind == 1],
         [random.integers(0, world.people, count), world.people + random.integers(0, len(MACHINES), count)],

@@ -12,6 +12,7 @@ maximum of the day's likelihood and of a quadratic memory of the days before, wh
 
 from dataclasses import dataclass
 from datetime import date
+from math import exp
 from typing import Self
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 FADING = 30.0  # days in which habits fade by e
 MEMORY = 0.97  # of what earlier days said about w, left after a day
 STEPS = 8  # of Newton's method a day: few are needed, w hardly moves
+HALVINGS = 12
 BEGIN = np.array([0.0, 1.0, 1.0, 0.0, 0.0])  # the hazard is partners · share
 STIFFNESS = 10.0  # of that beginning
 LEAST_SHARE, LEAST_PARTNERS, LEAST_HABIT = 1e-9, 1e-3, 1e-4
@@ -58,7 +60,7 @@ class Chance:
         logs = log_intensity.astype(np.float64)
         logs = logs - logs.max(1, keepdims=True)
         share = np.exp(logs) / np.exp(logs).sum(1, keepdims=True)
-        habit = self.habit / max(self.days, 1.0)
+        habit = self.habit.astype(np.float64) / max(self.days, 1.0)
         partners = habit.sum(1, keepdims=True)
         x = np.empty((*habit.shape, len(BEGIN)))
         x[..., 0] = 1.0
@@ -79,7 +81,14 @@ class Chance:
         off_diagonal = ~np.eye(len(came), dtype=bool)
         x, y = self.evidence(log_intensity, day)[off_diagonal], came[off_diagonal]
         before, memory = self.weights, MEMORY * self.precision
-        weights = before
+
+        def likelihood(weights: np.ndarray) -> float:
+            hazard = np.exp(np.minimum(x @ weights, LARGEST))
+            moved = weights - before
+            return float(np.where(y, np.log(-np.expm1(-hazard)), -hazard).sum() - moved @ memory @ moved / 2)
+
+        weights, reached = before, likelihood(before)
+        information = np.zeros_like(memory)
         for _ in range(STEPS):
             hazard = np.exp(np.minimum(x @ weights, LARGEST))
             chance = -np.expm1(-hazard)
@@ -87,12 +96,17 @@ class Chance:
             spread = np.maximum(chance * (1 - chance), 1e-12)
             information = x.T @ (x * (slope * slope / spread)[:, None])
             gradient = x.T @ ((y - chance) * slope / spread) - memory @ (weights - before)
-            weights = weights + np.linalg.solve(memory + information, gradient)
+            step = np.linalg.solve(memory + information, gradient)
+            for _ in range(HALVINGS):  # a step that leads down leads too far
+                if likelihood(weights + step) >= reached:
+                    weights, reached = weights + step, likelihood(weights + step)
+                    break
+                step = step / 2
         self.weights, self.precision = weights, memory + information
         self.remember(came)
 
     def remember(self, came: np.ndarray) -> None:
         """A day enters the habits."""
-        left = np.exp(-1 / FADING)
-        self.habit = (self.habit * np.float32(left) + came).astype(np.float32)
+        left = exp(-1 / FADING)
+        self.habit = self.habit * np.float32(left) + came.astype(np.float32)
         self.days = self.days * left + 1

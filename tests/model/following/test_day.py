@@ -1,0 +1,211 @@
+"""Days followed one after the other: the same tables however the data came, and nothing half made."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from model.following.day import follow_until
+from pipeline.following.bring import bring
+from pipeline.following.choice import stored_choice
+from pipeline.following.events import followed_events
+from pipeline.following.files import FollowingFiles
+from pipeline.following.record import DayRecord, followed_days, read_record, track_record
+from pipeline.following.rule import FollowRule
+from pipeline.following.window import DAY, Window, end_of
+from pipeline.lake import Lake, read_parquet
+from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.hours import file_name
+from pipeline.sources.gharchive.normalize import EventRules
+from tests.todays_archive import World, write_days
+
+pytestmark = pytest.mark.slow
+
+WORLD = World(people=10, circle=5, crowd=20, events=360)
+RULE = FollowRule(days=9, nodes=11)
+START = date(2026, 6, 9)
+FIRST, LAST = START + DAY, START + 4 * DAY
+WINDOW = Window(date(2026, 6, 1), LAST)
+LATE = FIRST + DAY  # the day of which an hour comes late
+LATE_HOUR = file_name(LATE, 12)
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fortnight of hour files in today's format."""
+    folder = tmp_path_factory.mktemp("archive")
+    write_days(folder, WORLD, WINDOW)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def brought(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with all of these days, and nothing followed."""
+    home = tmp_path_factory.mktemp("brought")
+    bring(Lake(home), WINDOW, FetchSettings(base=str(archive)), EventRules())
+    return home
+
+
+@pytest.fixture(scope="session")
+def undisturbed(brought: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The same followed in one go."""
+    home = tmp_path_factory.mktemp("undisturbed") / "home"
+    shutil.copytree(brought, home)
+    follow_until(Lake(home), RULE, LAST, FIRST)
+    return Lake(home)
+
+
+def copy_of(brought: Path, tmp_path: Path) -> Lake:
+    return Lake(Path(shutil.copytree(brought, tmp_path / "home")))
+
+
+def tables(lake: Lake) -> dict[str, pl.DataFrame]:
+    """The track record without what tells how the data came."""
+    return {table.name: rows.drop("revised", strict=False) for table, rows in track_record(lake)}
+
+
+def records_of(lake: Lake) -> list[DayRecord | None]:
+    return [read_record(lake, day) for day in followed_days(lake)]
+
+
+def assert_same(lake: Lake, other: Lake) -> None:
+    theirs = tables(other)
+    for name, rows in tables(lake).items():
+        assert rows.equals(theirs[name]), name
+    for one, another in zip(records_of(lake), records_of(other), strict=True):
+        assert one is not None
+        assert another is not None
+        assert one.digest == another.digest
+
+
+def test_days_lived_one_by_one_leave_the_same_bits_as_a_replay(
+    brought: Path, undisturbed: Lake, tmp_path: Path
+) -> None:
+    lake = copy_of(brought, tmp_path)
+    for day in Window(START, LAST):
+        (record,) = follow_until(lake, RULE, day)
+        assert record.day == day
+    assert_same(lake, undisturbed)
+    snapshot = FollowingFiles.of(lake).snapshot("rem", START, LAST) / "model.safetensors"
+    assert snapshot.read_bytes() == (undisturbed.home / snapshot.relative_to(lake.home)).read_bytes()
+    assert not pl.concat(
+        rows["revised"] for table, rows in track_record(lake) if "revised" in table.names
+    ).any()
+
+
+def test_a_day_that_is_whole_is_not_made_again(undisturbed: Lake) -> None:
+    written = {path: path.stat().st_mtime_ns for path in undisturbed.following.rglob("*.*")}
+    assert follow_until(undisturbed, RULE, LAST) == []
+    assert {path: path.stat().st_mtime_ns for path in undisturbed.following.rglob("*.*")} == written
+
+
+def test_a_late_hour_revises_its_day_and_those_after_it(
+    archive: Path, undisturbed: Lake, tmp_path: Path
+) -> None:
+    late, lake = tmp_path / "archive", Lake(tmp_path / "home")
+    shutil.copytree(archive, late)
+    (late / LATE_HOUR).unlink()
+    fetching = FetchSettings(base=str(late))
+    bring(lake, WINDOW, fetching, EventRules())
+    follow_until(lake, RULE, LAST, FIRST)
+    shutil.copy(archive / LATE_HOUR, late / LATE_HOUR)
+    assert bring(lake, WINDOW, fetching, EventRules()) == [LATE]
+    assert [record.day for record in follow_until(lake, RULE, LAST)] == list(Window(LATE, LAST))
+    assert_same(lake, undisturbed)
+    record = {table.name: rows for table, rows in track_record(lake)}
+    late_enough = pl.col("as_of") >= end_of(LATE)
+    assert record["forecasts"].filter(late_enough)["revised"].all()
+    assert not record["forecasts"].filter(~late_enough)["revised"].any()
+    scores = record["forecast_scores"]
+    assert scores.filter(pl.col("scored_until") >= end_of(LATE))["revised"].all()
+    assert not scores.filter(pl.col("scored_until") < end_of(LATE))["revised"].any()
+
+
+FOLLOW = """
+import sys
+from datetime import date
+from pathlib import Path
+from model.following.day import follow_until
+from pipeline.lake import Lake
+from tests.model.following.test_day import FIRST, LAST, RULE
+print("ready", flush=True)
+follow_until(Lake(Path(sys.argv[1])), RULE, LAST, FIRST, log=lambda line: print(line, flush=True))
+"""
+
+
+def test_a_kill_at_any_moment_leaves_whole_days_only(
+    brought: Path, undisturbed: Lake, tmp_path: Path
+) -> None:
+    lake = copy_of(brought, tmp_path)
+    for moment in (0.5, 1.5, 0.2, 0.8):
+        process = subprocess.Popen(
+            [sys.executable, "-c", FOLLOW, str(lake.home)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.stdout.readline()  # the first line of its log, or its end
+        time.sleep(moment)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        days = followed_days(lake)
+        assert days == list(Window(START, LAST))[: len(days)]
+        for day in days:
+            files = FollowingFiles.of(lake)
+            assert read_parquet(files.forecasts(day)).height == 11 * 10
+            assert day == START or read_parquet(files.scores(day)).height == 8
+    follow_until(lake, RULE, LAST, FIRST)
+    assert_same(lake, undisturbed)
+
+
+def test_every_event_among_the_followed_is_there_once_and_every_communication_is_scored(
+    undisturbed: Lake,
+) -> None:
+    choice = stored_choice(undisturbed, START)
+    assert choice is not None
+    people = {name.lower() for name in choice.names}
+    scores = {table.name: rows for table, rows in track_record(undisturbed)}["forecast_scores"]
+    for day in Window(FIRST, LAST):
+        rows = pl.concat(map(read_parquet, sorted(undisturbed.github_day(day).glob("*.parquet"))))
+        actor, counterpart = pl.col("actor").str.to_lowercase(), pl.col("counterpart").str.to_lowercase()
+        among = rows.filter(actor.is_in(people) & counterpart.is_in(people) & (actor != counterpart))
+        events, _ = followed_events(undisturbed, choice, day)
+        assert events.height == among.height > 50
+        assert events["created_at"].is_sorted()
+        assert (events["created_at"] < end_of(day)).all()
+        assert (events["created_at"] >= end_of(day - DAY)).all()
+        of_day = scores.filter(pl.col("scored_until") == end_of(day))
+        assert set(of_day["events"]) == {events.height}
+        assert of_day.height == 2 * 4
+
+
+def test_the_forecast_lists_the_likeliest_first_and_beats_chance(undisturbed: Lake) -> None:
+    record = {table.name: rows for table, rows in track_record(undisturbed)}
+    of_node = record["forecasts"].sort("as_of", "node", "rank").group_by("as_of", "node", maintain_order=True)
+    for _, rows in of_node:
+        assert rows["rank"].to_list() == list(range(10))
+        assert rows["probability"].is_sorted(descending=True)
+        assert rows["partner"].n_unique() == 10
+        assert (rows["expected_at"].drop_nulls() > rows["as_of"][0]).all()
+    assert record["forecasts"]["probability"].is_between(0, 1).all()
+    assert (record["forecast_scores"].filter("learns")["mar"] < 4.5).all()
+
+
+def test_another_rule_is_served_once_its_model_is_trained(brought: Path, tmp_path: Path) -> None:
+    lake = copy_of(brought, tmp_path)
+    others = FollowRule(days=9, accounts=tuple(WORLD.logins[5:10].tolist()))
+    few = FollowRule(days=9, accounts=tuple(WORLD.logins[:5].tolist()))
+    follow_until(lake, few, FIRST, FIRST)
+    follow_until(lake, others, FIRST)
+    assert all(record and record.serving == START for record in records_of(lake)), "the old model serves"
+    follow_until(lake, others, LAST)
+    followed = {table.name: rows for table, rows in track_record(lake)}["followed"]
+    stretches = followed.select("from", "until").unique(maintain_order=True).rows()
+    assert stretches == [(START, FIRST), (FIRST + DAY, None)]
+    assert followed.filter(pl.col("until").is_null())["name"].to_list() == sorted(others.accounts)

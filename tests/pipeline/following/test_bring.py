@@ -1,0 +1,62 @@
+"""Bringing days: asked for again as long as late data may come, read only where something changed."""
+
+from datetime import date, datetime
+from pathlib import Path
+
+import pytest
+
+from pipeline.following.bring import bring, days_to_ask, read_statuses
+from pipeline.following.window import DAY, Window
+from pipeline.lake import Lake
+from pipeline.sources.gharchive.day import account_path
+from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.files import raw_path
+from pipeline.sources.gharchive.hours import file_name
+from pipeline.sources.gharchive.normalize import EventRules
+from tests.todays_archive import World, hour_file, write_days
+
+WORLD = World(people=6, circle=6, crowd=5, events=48)
+DAYS = Window(date(2026, 6, 1), date(2026, 6, 3))
+LATER = datetime(2026, 7, 1)
+
+
+def test_asked_for_are_days_never_read_days_with_failed_hours_and_the_last_fortnight() -> None:
+    window = Window(date(2026, 6, 1), date(2026, 6, 30))
+    statuses = {day: ["ok", "missing"] for day in window if day.day not in {3, 9}}
+    statuses[date(2026, 6, 5)] = ["ok", "failed"]
+    young = [date(2026, 6, day) for day in range(17, 31)]
+    assert days_to_ask(window, statuses) == [date(2026, 6, 3), date(2026, 6, 5), date(2026, 6, 9), *young]
+
+
+def brought(lake: Lake, archive: Path, now: datetime = LATER) -> list[date]:
+    return bring(lake, DAYS, FetchSettings(base=str(archive)), EventRules(), now=now)
+
+
+def test_what_is_unchanged_is_asked_for_and_not_read_again(lake: Lake, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    write_days(archive, WORLD, DAYS)
+    assert brought(lake, archive) == list(DAYS)
+    accounts = [account_path(lake, day).stat().st_mtime_ns for day in DAYS]
+    assert brought(lake, archive) == []
+    assert [account_path(lake, day).stat().st_mtime_ns for day in DAYS] == accounts
+    assert not any(raw_path(lake, DAYS.first, hour).exists() for hour in range(24))
+
+
+def test_a_late_hour_and_a_replaced_one_are_found_by_asking_again(lake: Lake, tmp_path: Path) -> None:
+    archive, late = tmp_path / "archive", file_name(DAYS.last, 7)
+    write_days(archive, WORLD, DAYS, without=frozenset({late}))
+    soon = datetime(2026, 6, 3, 12)
+    assert brought(lake, archive, soon) == list(DAYS)
+    assert read_statuses(lake, DAYS)[DAYS.last].count("failed") == 1
+    assert brought(lake, archive, LATER) == [DAYS.last], "what failed while young is missing now"
+    assert read_statuses(lake, DAYS)[DAYS.last].count("missing") == 1
+    (archive / late).write_bytes(hour_file(WORLD, DAYS.last, 7))
+    replaced = DAYS.first + DAY
+    (archive / file_name(replaced, 3)).write_bytes(hour_file(World(seed=9), replaced, 3))
+    assert brought(lake, archive) == [replaced, DAYS.last]
+    assert set(read_statuses(lake, DAYS)[DAYS.last]) == {"ok"}
+
+
+def test_an_archive_out_of_reach_is_said_when_something_is_wanted(lake: Lake, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="LDG_GHARCHIVE_URL"):
+        brought(lake, tmp_path / "nowhere")
