@@ -1,7 +1,7 @@
 """What following costs: a day of today's archive from files to forecast, and an idle one; a year of the past.
 
-`python -m benchmarks.following` makes up an archive in today's format and follows 1,000 accounts in it: a
-fortnight of small days to choose and train on, then one day of `--events` events, which is measured.
+`python -m benchmarks.following` makes up an archive in today's format and follows 1,000 accounts in it: a few
+small days to choose and train on, then one day of `--events` events, which is measured.
 `python -m benchmarks.following --year FOLDER` replays the paper's GitHub network (its `events.parquet` and
 `nodes.parquet`) through 2013 as if it had been followed, and writes its track record into docs/following.md.
 """
@@ -21,7 +21,7 @@ from model.following.day import follow_until
 from pipeline.following.bring import bring
 from pipeline.following.record import track_record
 from pipeline.following.rule import FollowRule
-from pipeline.following.window import DAY, Window
+from pipeline.following.window import DAY, Window, window_until
 from pipeline.lake import Lake, write_parquet, write_text
 from pipeline.schemas import FOLLOWING_BASELINES, GHARCHIVE_FILES, GITHUB_EVENTS
 from pipeline.sources.gharchive.day import account_path
@@ -36,7 +36,7 @@ BEGIN, END = (
     "<!-- end of the year -->",
 )
 FIRST, LAST = date(2013, 4, 1), date(2013, 12, 31)
-SMALL_DAY = 100_000
+SMALL_DAYS, SMALL_DAY = 9, 30_000
 FOLLOWED_A_DAY = 10_000
 
 
@@ -60,7 +60,7 @@ def size(folder: Path) -> str:
 def one_day(events: int, nodes: int, scratch: Path) -> None:
     """Measure a day of so many events, and the one after which nothing changed."""
     day = date(2026, 6, 15)
-    window = Window(day - 14 * DAY, day - DAY)
+    window = window_until(day - DAY, SMALL_DAYS)
     lake, archive = Lake(scratch / "home"), scratch / "archive"
     fetching, rules = FetchSettings(base=str(archive)), EventRules()
     rule = FollowRule(days=len(window), nodes=nodes)
@@ -69,7 +69,9 @@ def one_day(events: int, nodes: int, scratch: Path) -> None:
         return World(people=nodes, crowd=500_000, events=total, share=FOLLOWED_A_DAY / total)
 
     write_days(archive, world(SMALL_DAY), window)
-    measured(f"a fortnight of {SMALL_DAY:,} events brought", lambda: bring(lake, window, fetching, rules))
+    measured(
+        f"{SMALL_DAYS} days of {SMALL_DAY:,} events brought", lambda: bring(lake, window, fetching, rules)
+    )
     measured("chosen, trained, first forecast", lambda: follow_until(lake, rule, window.last))
     shutil.rmtree(archive)
     write_days(archive, world(events), [day])

@@ -32,7 +32,7 @@ from pipeline.runs import commit
 
 Log = Callable[[str], None]
 VERSION = 1  # of what a day does: raise it when the same events would leave another model
-MOST_RANKED = 5_000  # communications of a day that are ranked; of more, so many spread evenly
+MOST_RANKED = 2_000  # communications of a day that are ranked; of more, so many spread evenly
 
 
 @dataclass
