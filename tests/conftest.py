@@ -10,7 +10,13 @@ from tests.whole_system import environment, run_module
 
 LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
 MARKED_FOLDERS = {"end_to_end": "end_to_end", "browser": "browser"}
-MARKED_FIXTURES = {"browser": "browser", "real_data": "real_data"}
+# Figures take seconds to draw: what looks at a whole page of them is slow.
+MARKED_FIXTURES = {
+    "browser": "browser",
+    "real_data": "real_data",
+    "results_page": "slow",
+    "forbidden_names": "slow",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

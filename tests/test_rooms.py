@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,14 @@ def test_assets_leave_annotations_readable_for_dagster() -> None:
 def test_the_code_location_loads_without_torch() -> None:
     script = "import sys, assets.definitions; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_fixture_has_a_name_of_its_own() -> None:
+    names = Counter(
+        function.name
+        for path in modules("tests")
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        and any("pytest.fixture" in ast.unparse(decorator) for decorator in function.decorator_list)
+    )
+    assert [name for name, count in names.items() if count > 1] == []

@@ -14,7 +14,7 @@ from pipeline.sources.gharchive.account import account_path
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def followed_settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path)
 
 
@@ -36,14 +36,16 @@ def brought(lake: Lake, *days: date) -> None:
         account_path(lake, day).touch()
 
 
-def test_the_schedule_asks_for_the_day_before(settings: Settings) -> None:
+def test_the_schedule_asks_for_the_day_before(followed_settings: Settings) -> None:
     newest = date(2026, 2, 28)
-    assert day_range(newest, newest).items() <= ask(settings).tags.items()
+    assert day_range(newest, newest).items() <= ask(followed_settings).tags.items()
 
 
-def test_the_schedule_asks_again_for_the_days_of_a_fortnight_that_were_brought(settings: Settings) -> None:
-    brought(settings.lake, date(2026, 2, 14), date(2026, 2, 20), date(2026, 2, 25))
-    assert day_range(date(2026, 2, 20), date(2026, 2, 28)).items() <= ask(settings).tags.items()
+def test_the_schedule_asks_again_for_the_days_of_a_fortnight_that_were_brought(
+    followed_settings: Settings,
+) -> None:
+    brought(followed_settings.lake, date(2026, 2, 14), date(2026, 2, 20), date(2026, 2, 25))
+    assert day_range(date(2026, 2, 20), date(2026, 2, 28)).items() <= ask(followed_settings).tags.items()
 
 
 def test_schedules_tick_when_the_last_hour_of_a_day_is_settled_or_when_one_says() -> None:

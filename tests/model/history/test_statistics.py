@@ -21,7 +21,7 @@ from tests.small_world import store_table
 
 
 @pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> Events:
+def history_events(tmp_path_factory: pytest.TempPathFactory) -> Events:
     lake = Lake(tmp_path_factory.mktemp("history"))
     store_table(lake)
     return load_events(lake.dataset("toy"))
@@ -43,13 +43,15 @@ def spread_out(events: Events) -> Events:
 
 
 @pytest.mark.parametrize("stretched", [False, True])
-def test_every_statistic_equals_its_definition_from_both_ends(events: Events, stretched: bool) -> None:
-    events = spread_out(events) if stretched else events
-    stream, reading = events.stream, Pass(events)
+def test_every_statistic_equals_its_definition_from_both_ends(
+    history_events: Events, stretched: bool
+) -> None:
+    history_events = spread_out(history_events) if stretched else history_events
+    stream, reading = history_events.stream, Pass(history_events)
     asked = np.array([0, 1, 7, 60, 151, 299])
-    made = reading.read(len(stream), asked, everyone(events, len(asked))).x
+    made = reading.read(len(stream), asked, everyone(history_events, len(asked))).x
     for row, event in enumerate(asked):
-        plain = Plain(events, event, float(stream.seconds[event]))
+        plain = Plain(history_events, event, float(stream.seconds[event]))
         u, v = int(stream.u[event]), int(stream.v[event])
         for side, pairs in enumerate(
             ([(u, c) for c in range(stream.nodes)], [(c, v) for c in range(stream.nodes)])
@@ -64,67 +66,75 @@ def test_every_statistic_equals_its_definition_from_both_ends(events: Events, st
                     assert found[name] == pytest.approx(value, rel=2e-5, abs=2e-5), (name, event, a, b)
 
 
-def test_what_comes_later_changes_no_bit(events: Events) -> None:
-    stream = events.stream
+def test_what_comes_later_changes_no_bit(history_events: Events) -> None:
+    stream = history_events.stream
     random = np.random.default_rng(3)
     for cut in (1, 50, 151):
         u = np.concatenate([stream.u[:cut], random.integers(0, 7, len(stream) - cut)])
         v = np.concatenate([stream.v[:cut], random.integers(7, 15, len(stream) - cut)])
         later = np.concatenate([stream.seconds[: cut + 1], stream.seconds[cut + 1 :] + 1e6])
         other = replace(
-            events,
+            history_events,
             stream=replace(stream, u=u, v=v, seconds=later),
-            type=np.concatenate([events.type[:cut], events.type[cut:][::-1]]),
+            type=np.concatenate([history_events.type[:cut], history_events.type[cut:][::-1]]),
         )
         asked = np.arange(cut + 1)
-        before = Pass(events).read(len(stream), asked, everyone(events, len(asked))).x
-        after = Pass(other).read(len(stream), asked, everyone(events, len(asked))).x
+        before = Pass(history_events).read(len(stream), asked, everyone(history_events, len(asked))).x
+        after = Pass(other).read(len(stream), asked, everyone(history_events, len(asked))).x
         np.testing.assert_array_equal(before[:cut], after[:cut])
         moment = float(stream.seconds[cut])
-        readings = [Pass(which) for which in (events, other)]
+        readings = [Pass(which) for which in (history_events, other)]
         for reading in readings:
             reading.skip(cut)
         np.testing.assert_array_equal(readings[0].ask(3, moment).x, readings[1].ask(3, moment).x)
 
 
 @pytest.mark.parametrize("by_role", [True, False])
-def test_a_saved_state_goes_on_as_if_nothing_had_happened(events: Events, by_role: bool) -> None:
-    stream = events.stream
+def test_a_saved_state_goes_on_as_if_nothing_had_happened(history_events: Events, by_role: bool) -> None:
+    stream = history_events.stream
     asked = np.arange(150, len(stream))
-    whole = Pass(events, by_role=by_role).read(len(stream), asked, everyone(events, len(asked))).x
-    first = Pass(events, by_role=by_role)
+    whole = (
+        Pass(history_events, by_role=by_role).read(len(stream), asked, everyone(history_events, len(asked))).x
+    )
+    first = Pass(history_events, by_role=by_role)
     first.skip(150)
-    restored = Pass(events, by_role=by_role, history=from_arrays(to_arrays(first.history)))
+    restored = Pass(history_events, by_role=by_role, history=from_arrays(to_arrays(first.history)))
     assert restored.position == 150
-    again = restored.read(len(stream), asked, everyone(events, len(asked))).x
+    again = restored.read(len(stream), asked, everyone(history_events, len(asked))).x
     np.testing.assert_array_equal(again, whole)
 
 
-def test_without_roles_nothing_tells_who_acted(events: Events) -> None:
+def test_without_roles_nothing_tells_who_acted(history_events: Events) -> None:
     """Swapping actor and target of any events, the order of the two questions aside, changes no bit."""
-    stream = events.stream
+    stream = history_events.stream
     swapped = np.random.default_rng(0).random(len(stream)) < 0.5
     u, v = np.where(swapped, stream.v, stream.u), np.where(swapped, stream.u, stream.v)
-    other = replace(events, stream=replace(stream, u=u, v=v))
+    other = replace(history_events, stream=replace(stream, u=u, v=v))
     asked = np.arange(len(stream))
-    before = Pass(events, by_role=False).read(len(stream), asked, everyone(events, len(asked))).x
-    after = Pass(other, by_role=False).read(len(stream), asked, everyone(events, len(asked))).x
+    before = (
+        Pass(history_events, by_role=False).read(len(stream), asked, everyone(history_events, len(asked))).x
+    )
+    after = Pass(other, by_role=False).read(len(stream), asked, everyone(history_events, len(asked))).x
     after[swapped] = after[swapped][:, ::-1]
     np.testing.assert_array_equal(before, after)
 
 
-def test_a_standard_is_applied_on_the_way(events: Events) -> None:
-    stream = events.stream
+def test_a_standard_is_applied_on_the_way(history_events: Events) -> None:
+    stream = history_events.stream
     asked = np.arange(0, len(stream), 9)
-    plain = Pass(events).read(len(stream), asked, everyone(events, len(asked))).x
+    plain = Pass(history_events).read(len(stream), asked, everyone(history_events, len(asked))).x
     standard = Standard.of(plain)
-    made = Pass(events, standard=standard).read(len(stream), asked, everyone(events, len(asked))).x
+    made = (
+        Pass(history_events, standard=standard)
+        .read(len(stream), asked, everyone(history_events, len(asked)))
+        .x
+    )
     np.testing.assert_allclose(made, standard(plain), rtol=1e-5, atol=1e-5)
     assert np.abs(made).max() <= standard.largest
 
 
-def test_logarithms_come_first_in_every_block(events: Events) -> None:
-    statistics = Pass(events).statistics
+def test_logarithms_come_first_in_every_block(history_events: Events) -> None:
+    statistics = Pass(history_events).statistics
     for block in BLOCKS:
         logs = [one.scale in SCALES for one in statistics if one.block == block]
         assert logs == sorted(logs, reverse=True)
@@ -139,11 +149,11 @@ def test_the_logarithm_is_exact_to_single_precision() -> None:
     assert (np.abs(logs - exact) <= 2.0**-23 * np.maximum(np.abs(exact), 1)).all()
 
 
-def test_memory_grows_with_pairs_seen_not_with_all_pairs(events: Events) -> None:
-    stream = events.stream
+def test_memory_grows_with_pairs_seen_not_with_all_pairs(history_events: Events) -> None:
+    stream = history_events.stream
     nodes = 20_000
     large = replace(
-        events,
+        history_events,
         stream=replace(stream, nodes=nodes, associations=np.zeros((0, 0), bool)),
         ties=np.empty((0, 2), np.int64),
     )

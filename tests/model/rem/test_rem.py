@@ -36,21 +36,21 @@ FORMS = [RemVariant(), RemVariant("rem_flat", form="flat"), RemVariant("rem_line
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def toy_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = Lake(tmp_path_factory.mktemp("rem"))
     store_table(lake)
     return lake.dataset("toy")
 
 
 @pytest.fixture(scope="module")
-def events(dataset: Path) -> Events:
-    return load_events(dataset)
+def toy_events(toy_dataset: Path) -> Events:
+    return load_events(toy_dataset)
 
 
 @pytest.fixture(scope="module")
-def trained(dataset: Path) -> Path:
-    folder = dataset.parent / "trained"
-    train_rem(dataset, RemVariant(), SMALL, folder)
+def trained(toy_dataset: Path) -> Path:
+    folder = toy_dataset.parent / "trained"
+    train_rem(toy_dataset, RemVariant(), SMALL, folder)
     return folder
 
 
@@ -58,8 +58,8 @@ def final_weights(folder: Path) -> dict[str, torch.Tensor]:
     return read_tensors(folder / "weights.safetensors")[0]
 
 
-def test_a_finished_training_holds_the_files_of_every_variant(dataset: Path, trained: Path) -> None:
-    events = pl.read_parquet(dataset / "events.parquet")
+def test_a_finished_training_holds_the_files_of_every_variant(toy_dataset: Path, trained: Path) -> None:
+    events = pl.read_parquet(toy_dataset / "events.parquet")
     ranked = events.filter(pl.col("split") != "train")
     rankings = pl.read_parquet(trained / "rankings.parquet")
     assert rankings.columns == ["seed", "idx", "split", "rank_v", "rank_u"]
@@ -80,20 +80,22 @@ def test_a_finished_training_holds_the_files_of_every_variant(dataset: Path, tra
     assert not (trained / "checkpoint.safetensors").exists()
 
 
-def test_a_finished_training_is_not_repeated(dataset: Path, trained: Path) -> None:
+def test_a_finished_training_is_not_repeated(toy_dataset: Path, trained: Path) -> None:
     before = (trained / "model.json").stat().st_mtime_ns
     said: list[str] = []
-    train_rem(dataset, RemVariant(), SMALL, trained, said.append)
+    train_rem(toy_dataset, RemVariant(), SMALL, trained, said.append)
     assert (trained / "model.json").stat().st_mtime_ns == before
     assert "already trained" in said[0]
 
 
 def test_the_latent_graph_holds_pairs_with_a_past_and_proper_probabilities(
-    events: Events, trained: Path
+    toy_events: Events, trained: Path
 ) -> None:
     graph = pl.read_parquet(trained / "attention.parquet")
-    test = events.stream.splits[1]
-    met = {frozenset(pair) for pair in zip(events.stream.u[:test], events.stream.v[:test], strict=True)}
+    test = toy_events.stream.splits[1]
+    met = {
+        frozenset(pair) for pair in zip(toy_events.stream.u[:test], toy_events.stream.v[:test], strict=True)
+    }
     assert {frozenset(pair) for pair in graph.select("u", "v").iter_rows()} == met
     assert set(graph["edge_type"]) == {0, 1}
     posterior = pl.read_parquet(trained / "posterior.parquet")
@@ -104,9 +106,9 @@ def test_the_latent_graph_holds_pairs_with_a_past_and_proper_probabilities(
 
 
 @pytest.mark.parametrize("variant", FORMS, ids=lambda variant: variant.form)
-def test_a_seed_does_not_depend_on_the_others(events: Events, variant: RemVariant) -> None:
-    both = Training(events, variant, SMALL)
-    alone = Training(events, variant, replace(SMALL, seeds=(3,)))
+def test_a_seed_does_not_depend_on_the_others(toy_events: Events, variant: RemVariant) -> None:
+    both = Training(toy_events, variant, SMALL)
+    alone = Training(toy_events, variant, replace(SMALL, seeds=(3,)))
     for training in (both, alone):
         training.epoch()
     for name, tensor in both.fit.weights.items():
@@ -115,14 +117,14 @@ def test_a_seed_does_not_depend_on_the_others(events: Events, variant: RemVarian
 
 
 def test_a_killed_training_ends_bit_identical(
-    dataset: Path, events: Events, trained: Path, tmp_path: Path
+    toy_dataset: Path, toy_events: Events, trained: Path, tmp_path: Path
 ) -> None:
-    first = Training(events, RemVariant(), SMALL)
+    first = Training(toy_events, RemVariant(), SMALL)
     for _ in range(3):  # into the final stage
         first.epoch()
     first.save(tmp_path / "checkpoint.safetensors")
     said: list[str] = []
-    train_rem(dataset, RemVariant(), SMALL, tmp_path, said.append)
+    train_rem(toy_dataset, RemVariant(), SMALL, tmp_path, said.append)
     assert "goes on from epoch 2" in said[0]
     for name, tensor in final_weights(trained).items():
         assert torch.equal(tensor, final_weights(tmp_path)[name]), name
@@ -131,23 +133,25 @@ def test_a_killed_training_ends_bit_identical(
         assert pl.read_parquet(tmp_path / f"{file}.parquet").equals(expected), file
 
 
-def test_a_checkpoint_of_another_training_is_refused(dataset: Path, events: Events, tmp_path: Path) -> None:
-    Training(events, RemVariant(), SMALL).save(tmp_path / "checkpoint.safetensors")
+def test_a_checkpoint_of_another_training_is_refused(
+    toy_dataset: Path, toy_events: Events, tmp_path: Path
+) -> None:
+    Training(toy_events, RemVariant(), SMALL).save(tmp_path / "checkpoint.safetensors")
     with pytest.raises(CheckpointError, match="another training"):
-        train_rem(dataset, RemVariant(), replace(SMALL, epochs=3), tmp_path)
+        train_rem(toy_dataset, RemVariant(), replace(SMALL, epochs=3), tmp_path)
 
 
-def test_weights_and_choices_know_nothing_of_the_test_period(events: Events) -> None:
-    stream = events.stream
+def test_weights_and_choices_know_nothing_of_the_test_period(toy_events: Events) -> None:
+    stream = toy_events.stream
     test = stream.splits[1]
     u, v = stream.u.copy(), stream.v.copy()
     u[test:], v[test:] = stream.v[test:], stream.u[test:]
     other = replace(
-        events,
+        toy_events,
         stream=replace(stream, u=u, v=v),
-        type=np.append(events.type[:test], events.type[:test][: len(u) - test]),
+        type=np.append(toy_events.type[:test], toy_events.type[:test][: len(u) - test]),
     )
-    trainings = [Training(which, RemVariant(), SMALL) for which in (events, other)]
+    trainings = [Training(which, RemVariant(), SMALL) for which in (toy_events, other)]
     for training in trainings:
         while not training.done:
             training.epoch()
@@ -157,17 +161,17 @@ def test_weights_and_choices_know_nothing_of_the_test_period(events: Events) -> 
 
 
 @pytest.mark.parametrize("variant", [*FORMS, BLIND, SHORT], ids=lambda variant: variant.name)
-def test_ranks_are_those_of_plain_comparisons(events: Events, variant: RemVariant) -> None:
-    layout = layout_of(variant, SMALL, listed(len(events.types)))
+def test_ranks_are_those_of_plain_comparisons(toy_events: Events, variant: RemVariant) -> None:
+    layout = layout_of(variant, SMALL, listed(len(toy_events.types)))
     weights = initial_weights(layout, SMALL.seeds)
-    stream, start = events.stream, 250
+    stream, start = toy_events.stream, 250
     standard = Standard.of(
-        Pass(events).read(start, np.arange(100, 110), np.tile(np.arange(16), (10, 2, 1))).x
+        Pass(toy_events).read(start, np.arange(100, 110), np.tile(np.arange(16), (10, 2, 1))).x
     )
-    reading = Pass(events, by_role=variant.by_role, standard=standard)
+    reading = Pass(toy_events, by_role=variant.by_role, standard=standard)
     reading.skip(start)
     ranks = rank_events(reading, len(stream), weights, layout, lambda _: None)
-    again = Pass(events, by_role=variant.by_role, standard=standard)
+    again = Pass(toy_events, by_role=variant.by_role, standard=standard)
     for event in range(start, start + 12):
         again.skip(event)
         u, v = int(stream.u[event]), int(stream.v[event])
@@ -180,8 +184,8 @@ def test_ranks_are_those_of_plain_comparisons(events: Events, variant: RemVarian
                 assert ranks[seed, event - start, side] == expected
 
 
-def test_the_base_rate_does_not_see_the_pairs_own_past(events: Events) -> None:
-    layout = layout_of(RemVariant(), SMALL, listed(len(events.types)))
+def test_the_base_rate_does_not_see_the_pairs_own_past(toy_events: Events) -> None:
+    layout = layout_of(RemVariant(), SMALL, listed(len(toy_events.types)))
     fit = new_fit(layout, SMALL)
     x = torch.randn(20, len(layout.columns), generator=torch.Generator().manual_seed(0))
     other = x.clone()
@@ -201,8 +205,8 @@ def test_the_loss_is_the_conditional_logit_of_both_directions() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5, 14, 100])
-def test_candidates_are_the_truth_and_different_others(events: Events, count: int) -> None:
-    stream = events.stream
+def test_candidates_are_the_truth_and_different_others(toy_events: Events, count: int) -> None:
+    stream = toy_events.stream
     asked = learned_events(stream, 0, len(stream))
     assert (stream.k[asked] == 1).all()
     drawn = draw_candidates(stream, asked, count, np.random.default_rng(0))
@@ -215,8 +219,8 @@ def test_candidates_are_the_truth_and_different_others(events: Events, count: in
             assert count == 1 or len(set(row)) == len(row)
 
 
-def test_every_variant_has_a_name_of_its_own_and_drops_what_it_says(events: Events) -> None:
-    statistics = listed(len(events.types))
+def test_every_variant_has_a_name_of_its_own_and_drops_what_it_says(toy_events: Events) -> None:
+    statistics = listed(len(toy_events.types))
     variants = rem_variants()
     assert len({variant.key for variant in variants}) == len(variants)
     for variant in variants:
@@ -228,8 +232,8 @@ def test_every_variant_has_a_name_of_its_own_and_drops_what_it_says(events: Even
         layout_of(RemVariant(without=("nonsense",)), SMALL, statistics)
 
 
-def test_contributions_of_a_linear_model_are_its_terms(events: Events) -> None:
-    statistics = listed(len(events.types))
+def test_contributions_of_a_linear_model_are_its_terms(toy_events: Events) -> None:
+    statistics = listed(len(toy_events.types))
     layout = layout_of(FORMS[2], SMALL, statistics)
     weights = initial_weights(layout, (0,))
     x = torch.randn(9, len(layout.columns), generator=torch.Generator().manual_seed(0))
@@ -240,10 +244,10 @@ def test_contributions_of_a_linear_model_are_its_terms(events: Events) -> None:
     np.testing.assert_allclose(total, terms.sum(1).numpy(), atol=1e-4)
 
 
-def test_a_forecast_gives_the_reasons_stored_with_the_prediction(dataset: Path, trained: Path) -> None:
+def test_a_forecast_gives_the_reasons_stored_with_the_prediction(toy_dataset: Path, trained: Path) -> None:
     stored = pl.read_parquet(trained / "reasons.parquet").filter(pl.col("node") == 3)
     added = pl.read_parquet(trained / "contributions.parquet").filter(pl.col("node") == 3)
-    forecast = load(trained, dataset).predict(3)
+    forecast = load(trained, toy_dataset).predict(3)
     assert forecast["node"].to_list() == stored["partner"].to_list()
     assert forecast["why"].to_list() == stored["why"].to_list()
     assert forecast["edge_type"].to_list() == stored["edge_type"].to_list()
