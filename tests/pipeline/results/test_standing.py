@@ -1,7 +1,6 @@
 """How a training stands: beside the best baseline, and what is wrong with it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,12 +15,7 @@ VARIANT = "ldg_learned_sparse-bilinear"
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path)
-
-
-@pytest.fixture
-def trained(lake: Lake) -> TrainedVariant:
+def one_training(lake: Lake) -> TrainedVariant:
     table = store_table(lake)
     store_variant(lake, table, VARIANT)
     write_parquet(baselines(table), lake.dataset("toy") / "baselines.parquet")
@@ -35,28 +29,30 @@ def change(trained: TrainedVariant, records: str, **columns: pl.Expr) -> None:
 
 
 def test_test_metrics_are_means_over_seeds_and_stand_beside_the_best_baseline(
-    lake: Lake, trained: TrainedVariant
+    lake: Lake, one_training: TrainedVariant
 ) -> None:
-    stands = standing(lake, trained)
+    stands = standing(lake, one_training)
     assert stands.metrics.keys() == {"mar", "hits_at_10", "mrr"}
     rows = read_parquet(lake.dataset("toy") / "baselines.parquet").filter(~pl.col("by_role"))
     assert stands.of_baseline is not None
     assert stands.of_baseline["mar"] == rows["mar"].min()
 
 
-def test_a_model_that_knows_who_acted_is_held_against_all_others(lake: Lake, trained: TrainedVariant) -> None:
-    by_role = replace(trained, facts={**trained.facts, "by_role": True})
+def test_a_model_that_knows_who_acted_is_held_against_all_others(
+    lake: Lake, one_training: TrainedVariant
+) -> None:
+    by_role = replace(one_training, facts={**one_training.facts, "by_role": True})
     stands = standing(lake, by_role)
     assert stands.of_baseline is not None
     assert stands.of_baseline["mar"] == read_parquet(lake.dataset("toy") / "baselines.parquet")["mar"].min()
 
 
-def test_baselines_of_another_table_are_none(lake: Lake, trained: TrainedVariant) -> None:
+def test_baselines_of_another_table_are_none(lake: Lake, one_training: TrainedVariant) -> None:
     path = lake.dataset("toy") / "baselines.parquet"
     write_parquet(read_parquet(path).with_columns(fingerprint=pl.lit("another")), path)
-    assert standing(lake, trained).of_baseline is None
+    assert standing(lake, one_training).of_baseline is None
     path.unlink()
-    assert standing(lake, trained).lost == []
+    assert standing(lake, one_training).lost == []
 
 
 def test_a_model_that_ranks_no_better_is_told_by_how_much() -> None:
@@ -66,28 +62,28 @@ def test_a_model_that_ranks_no_better_is_told_by_how_much() -> None:
 
 
 def test_losses_that_rise_or_end_in_no_number_and_seeds_that_stopped_are_found(
-    trained: TrainedVariant,
+    one_training: TrainedVariant,
 ) -> None:
-    assert divergence(trained) == []
-    stopped = replace(trained, facts={**trained.facts, "stopped": {"3": "loss is nan in step 7"}})
+    assert divergence(one_training) == []
+    stopped = replace(one_training, facts={**one_training.facts, "stopped": {"3": "loss is nan in step 7"}})
     assert divergence(stopped) == ["seed 3 stopped: loss is nan in step 7"]
-    change(trained, "curves", loss_events=pl.col("step").cast(pl.Float64))
-    assert [fault[:26] for fault in divergence(trained)] == [
+    change(one_training, "curves", loss_events=pl.col("step").cast(pl.Float64))
+    assert [fault[:26] for fault in divergence(one_training)] == [
         "the loss of seed 0 rose fr",
         "the loss of seed 1 rose fr",
     ]
     change(
-        trained,
+        one_training,
         "curves",
         loss_events=pl.when(pl.col("seed") == 1).then(float("nan")).otherwise(-pl.col("step")),
     )
-    assert divergence(trained) == ["the loss of seed 1 is not finite"]
+    assert divergence(one_training) == ["the loss of seed 1 is not finite"]
 
 
-def test_a_graph_without_edges_or_without_differences_is_found(trained: TrainedVariant) -> None:
-    assert degenerate_graph(trained) == []
-    change(trained, "attention", weight=pl.lit(0.5, pl.Float32))
-    assert degenerate_graph(trained)[0] == "all edges of the graph of seed 0 weigh the same"
-    path = trained.path("attention")
+def test_a_graph_without_edges_or_without_differences_is_found(one_training: TrainedVariant) -> None:
+    assert degenerate_graph(one_training) == []
+    change(one_training, "attention", weight=pl.lit(0.5, pl.Float32))
+    assert degenerate_graph(one_training)[0] == "all edges of the graph of seed 0 weigh the same"
+    path = one_training.path("attention")
     write_parquet(read_parquet(path).filter(pl.col("seed") == 0), path)
-    assert degenerate_graph(trained)[1] == "the graph of seed 1 has no edge"
+    assert degenerate_graph(one_training)[1] == "the graph of seed 1 has no edge"

@@ -15,7 +15,7 @@ RELATIONAL = ("rem-history", "rem_role_blind-history", "rem_flat-history", "rem_
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def rem_results(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A home with relational-event models alone."""
     lake = Lake(tmp_path_factory.mktemp("beyond"))
     store_results(lake, variants=RELATIONAL, seeds=3)
@@ -24,8 +24,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture(scope="module")
-def text(lake: Lake) -> str:
-    return beyond.section(read_measured(lake))
+def text(rem_results: Lake) -> str:
+    return beyond.section(read_measured(rem_results))
 
 
 def cells(text: str, first: str) -> list[str]:
@@ -34,8 +34,8 @@ def cells(text: str, first: str) -> list[str]:
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 
-def test_each_model_stands_above_the_best_baseline_that_knows_as_much(lake: Lake, text: str) -> None:
-    (data,) = read_measured(lake)
+def test_each_model_stands_above_the_best_baseline_that_knows_as_much(rem_results: Lake, text: str) -> None:
+    (data,) = read_measured(rem_results)
     lines = text.splitlines()
     for title, by_role in (("REM", True), ("REM (role-blind)", False)):
         best = min(
@@ -55,13 +55,15 @@ def test_counting_stands_beside_the_latent_graph(text: str) -> None:
     assert len(cells(text, "Follow")) == 4
 
 
-def test_a_home_renews_the_part_that_it_has_trainings_for(lake: Lake, text: str, tmp_path: Path) -> None:
+def test_a_home_renews_the_part_that_it_has_trainings_for(
+    rem_results: Lake, text: str, tmp_path: Path
+) -> None:
     page = tmp_path / "results.md"
     page.write_text(f"the paper's part\n\n{BEYOND}\nan earlier part\n", encoding="utf-8")
-    write_results_page(lake, page)
+    write_results_page(rem_results, page)
     assert earlier_parts(page) == ("the paper's part\n", text)
     assert not page.with_suffix("").exists()
-    write_results_page(lake, page)
+    write_results_page(rem_results, page)
     assert earlier_parts(page) == ("the paper's part\n", text)
 
 

@@ -16,7 +16,7 @@ NAMES = ["ada", "bob", "cleo", "<b>dan</b>"]
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
+def followed(tmp_path: Path) -> Lake:
     lake = Lake(tmp_path)
     store_followed(lake, NAMES)
     return lake
@@ -27,8 +27,8 @@ def written(lake: Lake) -> str:
     return write_report(lake).read_text(encoding="utf-8")
 
 
-def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(lake: Lake) -> None:
-    page = written(lake)
+def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(followed: Lake) -> None:
+    page = written(followed)
     places = [page.index(text) for text in ("What comes next", "Track record", 'id="person"', 'id="explore"')]
     assert places == sorted(places)
     assert "Forecasts as of" in page
@@ -37,8 +37,8 @@ def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(lake: Lake) ->
     assert "<b>dan</b>" not in page
 
 
-def test_it_says_which_hours_are_missing(lake: Lake) -> None:
-    assert "every hour of the last two weeks is here" in written(lake)
+def test_it_says_which_hours_are_missing(followed: Lake) -> None:
+    assert "every hour of the last two weeks is here" in written(followed)
     hour = dict.fromkeys(GHARCHIVE_FILES.names) | {
         "file": "2024-05-07-9.json.gz",
         "day": date(2024, 5, 7),
@@ -47,8 +47,8 @@ def test_it_says_which_hours_are_missing(lake: Lake) -> None:
         **dict.fromkeys(("events", "kept", "ignored", "duplicates", "quarantined"), 0),
     }
     account = pl.DataFrame([hour], schema=GHARCHIVE_FILES.types)
-    write_parquet(account, lake.github_accounts / "date=2024-05-07.parquet")
-    assert "2024-05-07: hours 9 missing" in written(lake)
+    write_parquet(account, followed.github_accounts / "date=2024-05-07.parquet")
+    assert "2024-05-07: hours 9 missing" in written(followed)
 
 
 def test_a_home_that_follows_nothing_has_no_such_page(tmp_path: Path) -> None:
