@@ -5,7 +5,7 @@ PORT ?= 3000
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast coverage dev lint bench reproduce
+.PHONY: run test test-fast coverage dev lint bench reproduce postgres
 
 run: .venv/.ready-run
 	export LDG_HOME="$${LDG_HOME:-data/sample}"; $(BIN)/ldg sample && exec $(BIN)/ldg run
@@ -25,6 +25,9 @@ test-fast: .venv/.ready-dev
 # Measured apart: it makes the suite slower.
 coverage: .venv/.ready-dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
+
+# What LDG_STORE=postgresql://… needs: runs and schedules in a database instead of SQLite files.
+postgres: .venv/.ready-postgres
 
 dev: .venv/.ready-run
 	exec $(BIN)/ldg dev --port "$(PORT)"
@@ -48,6 +51,10 @@ bench: .venv/.ready-dev
 	$(BIN)/python -m model.history
 	touch $@
 
-.venv/.ready-dev: .venv/.ready-run requirements-dev.txt
+.venv/.ready-postgres: .venv/.ready-run requirements-postgres.txt
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-postgres.txt
+	touch $@
+
+.venv/.ready-dev: .venv/.ready-postgres requirements-dev.txt
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-dev.txt
 	touch $@

@@ -6,6 +6,7 @@ import sys
 BENCHMARKS = (
     ("gharchive", "hour files to Parquet, beside gunzip and DuckDB"),
     ("subnetwork", "the dense subnetwork, beside a plain group-by"),
+    ("days", "what a day of the archive costs beside its own work, headless and in the UI"),
     ("training", "training and ranking, beside the reference"),
     ("report", "a drag step of the report's explorer"),
 )

@@ -1,14 +1,21 @@
-"""Progress of long work: a bar in a terminal, log lines with rate and remaining time for the Dagster UI."""
+"""Progress of long work: a bar in a terminal, log lines with rate and remaining time for the Dagster UI.
+
+Whoever watches the work of a process (`watched_by`) gets its state several times a second instead of the bar.
+"""
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from tqdm import tqdm
 
 SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_GLANCES = 0.3
 
 
 def duration(seconds: float) -> str:
@@ -22,19 +29,53 @@ def duration(seconds: float) -> str:
     return f"{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
 
 
+@dataclass(frozen=True)
+class State:
+    """How far some work is: `done` of `total` units after so many seconds; its last one says `ended`."""
+
+    label: str
+    done: int
+    total: int
+    unit: str
+    seconds: float
+    note: str = ""
+    ended: bool = False
+
+    def __str__(self) -> str:
+        rate = self.done / max(self.seconds, 1e-9)
+        left = f", {duration((self.total - self.done) / rate)} left" if 0 < self.done < self.total else ""
+        note = f" · {self.note}" if self.note else ""
+        return f"{self.label}: {self.done:,}/{self.total:,} {self.unit} ({rate:,.1f}/s{left}){note}"
+
+
+Watcher = Callable[[State], None]
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched_by(watcher: Watcher) -> Generator[None]:
+    """Let `watcher` see the state of all work that begins in here."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 class Progress:
     """Counts finished units of work and reports them.
 
-    It draws a bar when standard error is a terminal. With `log` (for instance `context.log.info` of a Dagster
-    asset) it writes a line at most every ten seconds and one at the end.
+    It draws a bar when standard error is a terminal and nobody watches. With `log` (for instance
+    `context.log.info` of a Dagster asset) it writes a line at most every ten seconds and one at the end.
     """
 
     def __init__(self, label: str, total: int, unit: str, log: Callable[[str], None] | None = None) -> None:
         self.label, self.total, self.unit, self.log = label, total, unit, log
         self.done = 0
         self.note = ""
-        self.started = self.logged = time.monotonic()
-        hidden = not sys.stderr.isatty()
+        self.started = self.told = self.glanced = time.monotonic()
+        self.watcher = _watcher.get()
+        hidden = self.watcher is not None or not sys.stderr.isatty()
         self.bar = tqdm(total=total, desc=label, unit=unit, disable=hidden, unit_scale=True, leave=False)
 
     def __enter__(self) -> Self:
@@ -44,8 +85,11 @@ class Progress:
         self, error: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.bar.close()
+        state = self.state(time.monotonic(), ended=True)
+        if self.watcher is not None:
+            self.watcher(state)
         if self.log is not None and error is None:
-            self.log(self.line())
+            self.log(str(state))
 
     def advance(self, units: int = 1, note: str = "") -> None:
         """Count `units` as done; `note` (for instance the loss) is shown beside the count."""
@@ -54,14 +98,13 @@ class Progress:
         self.bar.set_postfix_str(self.note, refresh=False)
         self.bar.update(units)
         now = time.monotonic()
-        if self.log is not None and now - self.logged >= SECONDS_BETWEEN_LINES and self.done < self.total:
-            self.logged = now
-            self.log(self.line())
+        if self.watcher is not None and now - self.glanced >= SECONDS_BETWEEN_GLANCES:
+            self.glanced = now
+            self.watcher(self.state(now))
+        if self.log is not None and now - self.told >= SECONDS_BETWEEN_LINES and self.done < self.total:
+            self.told = now
+            self.log(str(self.state(now)))
 
-    def line(self) -> str:
-        """The state of the work in one line."""
-        seconds = max(time.monotonic() - self.started, 1e-9)
-        rate = self.done / seconds
-        left = f", {duration((self.total - self.done) / rate)} left" if 0 < self.done < self.total else ""
-        note = f" · {self.note}" if self.note else ""
-        return f"{self.label}: {self.done:,}/{self.total:,} {self.unit} ({rate:,.1f}/s{left}){note}"
+    def state(self, now: float, *, ended: bool = False) -> State:
+        """How far the work is."""
+        return State(self.label, self.done, self.total, self.unit, now - self.started, self.note, ended)

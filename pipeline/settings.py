@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Self, get_args
+from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Lt
 from dotenv.parser import parse_stream
@@ -31,11 +32,12 @@ from pipeline.lake import Lake
 from pipeline.machine import processors
 from pipeline.sources.gharchive.normalize import OWNER_TYPES
 from pipeline.sources.social_evolution.events import RELATIONS
+from pipeline.sources.urls import shown
 
 PREFIX = "LDG_"
 SHELL = "the shell"
 # Fields whose text may be a secret as a whole: no page and no log shows it.
-SECRET = ("alert_webhook", "alert_command")
+SECRET = ("alert_webhook", "alert_command", "store")
 # Variables that belong to the project and are no setting of a user's.
 INTERNAL = ("LDG_DAGSTER_STORAGE", "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
@@ -75,6 +77,14 @@ def checked_relations(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def checked_store(address: str) -> str:
+    """The address of a PostgreSQL database, or nothing."""
+    parts = urlsplit(address)
+    if address and not (parts.scheme == "postgresql" and parts.path.strip("/")):
+        raise ValueError(address)
+    return address
+
+
 @dataclass(frozen=True)
 class Takes:
     """What a setting takes, in words, where its type and bounds do not say it."""
@@ -92,6 +102,11 @@ Relations = Annotated[
 ]
 Cron = Annotated[
     str, Field(pattern=r"^\S+( \S+){4}$"), Takes("five fields of cron such as 30 12 * * *, in UTC")
+]
+Store = Annotated[
+    str,
+    AfterValidator(checked_store),
+    Takes("an address such as postgresql://user:password@host/database, or nothing"),
 ]
 Count = Annotated[int, Field(ge=1)]
 
@@ -204,6 +219,10 @@ class Settings(BaseSettings):
     alert_command: str = Field(
         "", description="A command, for instance `mail -s alert me`, that gets every alert as its input."
     )
+    store: Store = Field(
+        "",
+        description="The PostgreSQL database where Dagster keeps runs and schedules; SQLite files if empty.",
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -259,7 +278,7 @@ class Settings(BaseSettings):
             name = str(first["loc"][0])
             wrong = ours[variable(name)]
             raise SettingError(
-                f"{variable(name)} is {wrong.text.strip()!r} in {wrong.source}; "
+                f"{variable(name)} is {shown(wrong.text.strip())!r} in {wrong.source}; "
                 f"it takes {takes(cls.model_fields[name])}"
             ) from None
 

@@ -76,9 +76,11 @@ def at_work(home: Path, module: str = "assets") -> list[psutil.Process]:
     return processes
 
 
-def wait_for(condition: Callable[[], object], process: subprocess.Popen | None = None) -> None:
+def wait_for(
+    condition: Callable[[], object], process: subprocess.Popen | None = None, patience: float = PATIENCE
+) -> None:
     """Wait until `condition` holds, for as long as `process` lives and a slow machine may take."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not condition():
         assert process is None or process.poll() is None, (
             f"ended with {process.returncode} before it came to that"

@@ -23,6 +23,8 @@ from assets.cli.report import report
 from assets.cli.reproduce import reproduce
 from assets.cli.run import run
 from assets.cli.sample import sample
+from assets.cli.serve import serve
+from assets.cli.store import store
 from assets.cli.train import train
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -47,7 +49,7 @@ def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` as
 
 for command in (
     *(run, follow, forecast, reproduce, train, predict, export),
-    *(report, page, sample, dev, doctor),
+    *(report, page, sample, dev, serve, store, doctor),
 ):
     ldg.add_command(command)
 

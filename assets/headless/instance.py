@@ -1,10 +1,10 @@
 """The Dagster instance of a home as the launcher uses it, and the runs that killed launchers left there."""
 
 import os
-from pathlib import Path
 
 from dagster import DagsterInstance, DagsterRunStatus, RunsFilter
 
+from assets.store import PROJECT, dagster_environment
 from pipeline.settings import Settings
 
 HEADLESS = {"ldg/headless": "yes"}  # the tag of every run of the launcher
@@ -15,7 +15,6 @@ UNFINISHED = [
     DagsterRunStatus.CANCELING,
 ]
 NOOP_LOGS = "dagster._core.storage.noop_compute_log_manager"
-PROJECT = Path(__file__).parents[2]
 
 
 def instance_of(settings: Settings) -> DagsterInstance:
@@ -23,9 +22,7 @@ def instance_of(settings: Settings) -> DagsterInstance:
     wait for no slot of a pool: the launcher itself limits how much runs side by side, and must not wait for
     a slot that a dead run of the UI holds.
     """
-    storage = settings.home.resolve() / "dagster"
-    storage.mkdir(parents=True, exist_ok=True)
-    os.environ["LDG_DAGSTER_STORAGE"] = str(storage)  # dagster.yaml asks for it
+    os.environ |= dagster_environment(settings)  # dagster.yaml asks for it
     overrides = {
         "compute_logs": {"module": NOOP_LOGS, "class": "NoOpComputeLogManager"},
         "concurrency": {"pools": {"granularity": "run"}},  # slots are then claimed by the UI's queue alone

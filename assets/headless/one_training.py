@@ -11,12 +11,15 @@ import stat
 import sys
 from threading import Thread
 
+import msgspec
 from dagster import AssetKey, Definitions
 
 from assets.headless.instance import instance_of
+from assets.headless.side_by_side import STATE
 from assets.headless.steps import Step, materialize
 from assets.lanes.dataset import dataset_chain
 from assets.settings_resource import settings_resource
+from pipeline.progress import State, watched_by
 from pipeline.settings import Settings
 from pipeline.sources.registry import registry
 
@@ -42,7 +45,7 @@ def main() -> None:
     step = Step((AssetKey([arguments.dataset, "trained_models"]),), arguments.variant)
     status = 0
     try:
-        with instance_of(settings) as instance:
+        with instance_of(settings) as instance, watched_by(tell):
             for warning in materialize(step, job, instance):
                 print(warning)  # noqa: T201 - the parent shows it
     except Exception as error:
@@ -52,6 +55,11 @@ def main() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def tell(state: State) -> None:
+    """Tell the parent how far the work is."""
+    print(STATE + msgspec.json.encode(state).decode(), flush=True)  # noqa: T201 - the parent shows it
 
 
 def end_with_parent() -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from dagster import (
     AssetKey,
@@ -18,6 +19,7 @@ from rich.console import Console
 
 from assets.definitions import build_definitions
 from assets.headless.account import Account
+from assets.headless.board import Board
 from assets.headless.instance import bury_dead_runs, instance_of
 from assets.headless.lock import alone
 from assets.headless.plan import (
@@ -35,6 +37,7 @@ from assets.rules import chosen_datasets, chosen_variants
 from assets.versions import version_of_training, version_tags
 from pipeline.lake import sweep
 from pipeline.locks import LockedError
+from pipeline.progress import watched_by
 from pipeline.rem_variants import RemVariant
 from pipeline.results.standing import standing
 from pipeline.results.trained import TrainedVariant
@@ -86,7 +89,8 @@ def headless_run(settings: Settings, account: Account) -> Generator["HeadlessRun
             job = build_definitions(settings).resolve_implicit_global_asset_job_def()
             record = SessionRecord(settings.lake, settings.trainings)
             try:
-                yield HeadlessRun(settings, account, job, instance, lock, record)
+                with Board(account.console) as board:
+                    yield HeadlessRun(settings, account, job, instance, lock, record, board)
             finally:
                 bury_dead_runs(instance)  # those of trainings that did not come to their end
     except LockedError as busy:
@@ -106,6 +110,7 @@ class HeadlessRun:
     instance: DagsterInstance
     lock: int
     record: SessionRecord
+    board: Board
 
     def everything(
         self, specs: Sequence[DatasetSpec], variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]
@@ -122,7 +127,8 @@ class HeadlessRun:
         """Materialize a step in this process; the run ends if it fails."""
         started = time.monotonic()
         try:
-            warnings = materialize(step, self.job, self.instance)
+            with self.board.shows(str(step)), watched_by(partial(self.board.tell, str(step))):
+                warnings = materialize(step, self.job, self.instance)
         except Exception as error:
             sys.exit(self.account.failure(f"{step} failed: {error}"))
         self.account.step(step, time.monotonic() - started, warnings)
@@ -150,7 +156,7 @@ class HeadlessRun:
             if not outcome.failed:
                 self.record.note(finished_training(outcome))
 
-        outcomes = run_trainings(trainings, self.settings.trainings, self.lock, ended)
+        outcomes = run_trainings(trainings, self.settings.trainings, self.lock, ended, self.board)
         if failed := [outcome for outcome in outcomes if outcome.failed]:
             reasons = "\n".join(f"{outcome.training} failed: {outcome.message}" for outcome in failed)
             sys.exit(self.account.failure(reasons))

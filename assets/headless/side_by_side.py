@@ -8,12 +8,18 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 
+import msgspec
+
+from assets.headless.board import Board
+from pipeline.progress import State
 from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
 
 LEARNED = 5  # a training that learns attention takes about as long as five others
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+STATE = "\x1e"  # before a line of a training's process that tells how far it is, as JSON
 
 
 @dataclass(frozen=True)
@@ -60,8 +66,10 @@ def run_trainings(
     at_a_time: int,
     lock: int,
     report: Callable[[Outcome, float | None], None],
+    board: Board,
 ) -> list[Outcome]:
     """Train all, up to `at_a_time` at once; `report` gets each that ends, and the seconds left if known.
+    `board` shows those at work.
 
     The file descriptor `lock` is inherited: it stays open until the last training is gone. When this process
     ends or is interrupted, so do the trainings; their checkpoints stay.
@@ -82,7 +90,7 @@ def run_trainings(
                         report(ended[-1], None)
                     elif len(running) < at_a_time and not training.needs & unfinished:
                         waiting.remove(training)
-                        work = pool.submit(train_apart, training, their_end, lock)
+                        work = pool.submit(train_apart, training, their_end, lock, board)
                         running[work] = training, time.monotonic()
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for work in done:
@@ -97,21 +105,34 @@ def run_trainings(
     return ended
 
 
-def train_apart(training: Training, their_end: int, lock: int) -> Outcome:
-    """One training in a process of its own; in a session of its own, too: Ctrl-C is its parent's affair."""
+def train_apart(training: Training, their_end: int, lock: int, board: Board) -> Outcome:
+    """One training in a process of its own; in a session of its own, too: Ctrl-C is its parent's affair.
+
+    The process prints how far it is in lines that begin with `STATE`, and its warnings in others.
+    """
     started = time.monotonic()
-    process = subprocess.run(  # noqa: S603 - this interpreter, and names of our own
-        [sys.executable, "-m", "assets.headless.one_training", *training.key],
-        stdin=their_end,
-        capture_output=True,
-        text=True,
-        check=False,
-        pass_fds=(lock,),
-        start_new_session=True,
-        env={**os.environ, **ONE_THREAD},
-    )
-    failed = process.returncode != 0
-    message = process.stderr.strip() or ended_by(process.returncode) if failed else process.stdout.strip()
+    warnings: list[str] = []
+    with board.shows(str(training)), TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        process = subprocess.Popen(  # noqa: S603 - this interpreter, and names of our own
+            [sys.executable, "-m", "assets.headless.one_training", *training.key],
+            stdin=their_end,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            pass_fds=(lock,),
+            start_new_session=True,
+            env={**os.environ, **ONE_THREAD},
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(STATE):
+                board.tell(str(training), msgspec.json.decode(line.removeprefix(STATE), type=State))
+            else:
+                warnings.append(line)
+        failed = process.wait() != 0
+        errors.seek(0)
+        reason = errors.read().strip()
+    message = reason or ended_by(process.returncode) if failed else "".join(warnings).strip()
     return Outcome(training, time.monotonic() - started, failed, message)
 
 

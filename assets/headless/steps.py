@@ -9,6 +9,8 @@ from assets.headless.instance import HEADLESS
 
 # A run's own events go to the instance, where the UI shows them; the terminal gets one line per run.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+# Whoever started a headless run starts it again, not the daemon.
+NOT_AGAIN = {"dagster/max_retries": "0"}
 FINDINGS_SHOWN = 10
 UNPRINTED = ("beats_best_baseline",)  # of each model: the tables that a run ends with tell it of all
 
@@ -38,7 +40,7 @@ def materialize(step: Step, job: JobDefinition, instance: DagsterInstance) -> li
     result = job.execute_in_process(
         asset_selection=step.assets,
         partition_key=step.partition,
-        tags={**step.tags, **HEADLESS},
+        tags={**step.tags, **HEADLESS, **NOT_AGAIN},
         instance=instance,
         run_config=QUIET,
     )

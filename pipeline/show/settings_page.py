@@ -21,6 +21,7 @@ HEADINGS = {
     "seeds": "Training",
     "datasets": "What a run works on",
     "alert_webhook": "Alerts",
+    "store": "Operations",
 }
 
 PAGE_HEAD = """\

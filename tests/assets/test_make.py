@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NEEDED = ("Makefile", "pyproject.toml", "constraints.txt", "requirements-run.txt", "requirements-dev.txt")
+REQUIREMENTS = ("requirements-run.txt", "requirements-postgres.txt", "requirements-dev.txt")
+NEEDED = ("Makefile", "pyproject.toml", "constraints.txt", *REQUIREMENTS)
 # Each argument and setting on a line of its own, and nothing of the `.env` read.
 TELLING_LDG = """#!/bin/sh
 printf '%s\\n' "home=$LDG_HOME" "seeds=$LDG_SEEDS" "X=$X"
@@ -28,7 +29,7 @@ def project(tmp_path: Path) -> Path:
     stand_in = project / ".venv" / "bin" / "ldg"
     stand_in.write_text(TELLING_LDG)
     stand_in.chmod(0o755)
-    for stamp in (".ready-run", ".ready-dev"):
+    for stamp in (".ready-run", ".ready-postgres", ".ready-dev"):
         (project / ".venv" / stamp).touch()
     for home in (project, project / HARD, project / "data" / "sample", project / "data" / "paper"):
         home.mkdir(parents=True, exist_ok=True)
@@ -91,9 +92,11 @@ def test_the_ui_leaves_the_home_to_the_settings(project: Path) -> None:
 
 def test_what_is_installed_by_hash_is_what_the_constraints_say() -> None:
     constraints = versions(ROOT / "constraints.txt")
-    locked = versions(ROOT / "requirements-run.txt") | versions(ROOT / "requirements-dev.txt")
-    assert {**locked, "torch": constraints["torch"]} == constraints
-    for name in ("requirements-run.txt", "requirements-dev.txt"):
+    locked = {"torch": constraints["torch"]}
+    for name in REQUIREMENTS:
+        locked |= versions(ROOT / name)
+    assert locked == constraints
+    for name in REQUIREMENTS:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "://" not in text
         entries = text.replace("\\\n", "").splitlines()
@@ -105,6 +108,7 @@ def test_everything_the_project_asks_for_is_locked() -> None:
     for requirements, file in (
         (project["dependencies"], "requirements-run.txt"),
         (project["optional-dependencies"]["dev"], "requirements-dev.txt"),
+        (project["optional-dependencies"]["postgres"], "requirements-postgres.txt"),
     ):
         names = {requirement.split(">")[0].split("=")[0] for requirement in requirements}
         assert names - {"torch"} <= versions(ROOT / file).keys()

@@ -7,7 +7,7 @@ from pipeline.progress import Progress, duration
 
 
 def test_lines_tell_count_rate_and_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 20.0, 20.0, 40.0])
+    clock = iter([0.0, 20.0, 40.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     lines: list[str] = []
     with Progress("reading", total=4, unit="files", log=lines.append) as reading:

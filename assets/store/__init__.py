@@ -1,0 +1,66 @@
+"""Where Dagster keeps a home's runs, events and schedules: in SQLite files of the home, or in PostgreSQL."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dagster import StringSource
+from dagster._core.storage.base_storage import DagsterStorage
+from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+from dagster._serdes import ConfigurableClass, ConfigurableClassData
+
+from pipeline.settings import SettingError, Settings
+
+PROJECT = Path(__file__).parents[2]
+
+
+def dagster_environment(settings: Settings) -> dict[str, str]:
+    """What every Dagster process of a home is told; makes the folder where the home keeps what they leave."""
+    folder = dagster_folder(settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    return {
+        "DAGSTER_HOME": str(PROJECT),  # where dagster.yaml is
+        "LDG_DAGSTER_STORAGE": str(folder),
+        "LDG_HOME": str(settings.home.resolve()),
+        "LDG_STORE": settings.store,
+    }
+
+
+def dagster_folder(settings: Settings) -> Path:
+    """Where a home keeps logs of runs, and without a database the runs themselves."""
+    return settings.home.resolve() / "dagster"
+
+
+class HomeStore(DagsterStorage, ConfigurableClass):
+    """What `dagster.yaml` names as storage: the setting LDG_STORE says which it is. Never made itself."""
+
+    @classmethod
+    def config_type(cls) -> dict[str, Any]:
+        """The folder of the SQLite files."""
+        return {"folder": StringSource}
+
+    @classmethod
+    def from_config_value(  # ty: ignore[incompatible-method-override] - one of two others, never itself
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
+    ) -> DagsterStorage:
+        """The database that LDG_STORE names, or files in `folder`."""
+        address = Settings.load().store
+        if not address:
+            return DagsterSqliteStorage.from_local(config_value["folder"], inst_data)
+        return postgres_store(address, inst_data)
+
+
+def postgres_store(address: str, inst_data: ConfigurableClassData | None = None) -> DagsterStorage:
+    """The store in a PostgreSQL database, whose tables are made if it has none."""
+    try:
+        from dagster_postgres import DagsterPostgresStorage
+    except ImportError:
+        raise SettingError(
+            "LDG_STORE names a PostgreSQL database, but its driver is missing: `make postgres` installs it"
+        ) from None
+    return DagsterPostgresStorage(with_driver(address), inst_data=inst_data)
+
+
+def with_driver(address: str) -> str:
+    """The address with its driver: SQLAlchemy 2.1 reads a bare one as psycopg 3, and Dagster brings 2."""
+    return f"postgresql+psycopg2://{address.partition('://')[2]}"

@@ -1,0 +1,140 @@
+"""The system on a real PostgreSQL: services that are killed, a backup restored, a history brought along."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster import AssetCheckKey, AssetKey, DagsterInstance, DagsterRunStatus
+
+from assets.headless.instance import HEADLESS, instance_of
+from pipeline.settings import Settings
+from tests.postgres import Cluster, running_cluster
+from tests.services import Services
+from tests.whole_system import PATIENCE, environment, run_module, start_module, wait_for
+
+pytestmark = pytest.mark.slow
+
+WELL_FORMED = AssetCheckKey(AssetKey(["github", "event_table"]), "well_formed")
+DAYS = [f"2014-12-{day}" for day in range(19, 31)]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with the sample world's raw files, and nothing made of them."""
+    run_module("assets", "sample", environment=environment(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def store_of(home: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> DagsterInstance:
+    """The instance of a home with its store at an address, as every process of it has."""
+    for name, text in environment(home, LDG_STORE=address).items():
+        monkeypatch.setenv(name, text)
+    return instance_of(Settings.load())
+
+
+def test_services_that_are_killed_go_on_and_a_backup_is_restored(
+    home: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = cluster.create("services")
+    services = Services(environment(home, LDG_STORE=address))
+    try:
+        for name in ("code", "web", "daemon"):
+            services.start(name)
+        for number, name in enumerate(("daemon", "web", "code")):
+            days = DAYS[4 * number : 4 * number + 4]
+            wait_for(services.has_assets)
+            backfill = services.backfill(days)
+            wait_for((home / "raw" / "gharchive" / days[0].replace("-", "/")).exists)
+            services.kill(name)
+            services.start(name)
+            wait_for(lambda backfill=backfill: services.status(backfill) == "COMPLETED_SUCCESS")
+    finally:
+        for name in list(services.processes):
+            services.kill(name)
+    assert not (home / "dagster" / "history").exists(), "SQLite files beside the database"
+    with store_of(home, address, monkeypatch) as instance:
+        made = instance.get_materialized_partitions(AssetKey("github_events"))
+        assert made == set(DAYS)
+        statuses = [run.status for run in instance.get_runs()]
+        assert statuses.count(DagsterRunStatus.SUCCESS) == 3
+        assert set(statuses) <= {
+            DagsterRunStatus.SUCCESS,
+            DagsterRunStatus.FAILURE,
+        }  # a killed one was retried
+        history = [(run.run_id, run.status, run.tags) for run in instance.get_runs()]
+
+    dump = tmp_path / "store.dump"
+    cluster.call("pg_dump", "--format=custom", f"--file={dump}", "services")
+    restored = cluster.create("restored")
+    cluster.call("pg_restore", "--no-owner", "--dbname=restored", str(dump))
+    small = {"LDG_DATASETS": "social_evolution", "LDG_VARIANTS": "dyrep", "LDG_SEEDS": "1", "LDG_EPOCHS": "1"}
+    run_module("assets", environment=environment(home, LDG_STORE=restored, **small))
+    with store_of(home, restored, monkeypatch) as instance:
+        runs = instance.get_runs()
+        assert [(run.run_id, run.status, run.tags) for run in runs[-len(history) :]] == history
+        added = runs[: -len(history)]
+        assert added
+        assert all(HEADLESS.items() <= run.tags.items() for run in added)
+
+
+@pytest.mark.xdist_group("sample")
+def test_a_history_in_sqlite_is_the_same_in_postgresql(
+    sample_home: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(sample_home / "dagster", home / "dagster")
+    address = cluster.create("migrated")
+    with store_of(home, "", monkeypatch) as instance:
+        before = history_of(instance)
+    answer = run_module("assets", "store", "migrate", environment=environment(home, LDG_STORE=address))
+    assert answer.startswith(f"Copied {len(before['runs'])} runs")
+    with store_of(home, address, monkeypatch) as instance:
+        assert history_of(instance) == before
+        (judged,) = instance.event_log_storage.get_asset_check_execution_history(WELL_FORMED, limit=1)
+        assert judged.event is not None
+        target = judged.event.get_dagster_event().asset_check_evaluation_data.target_materialization_data
+        assert target is not None
+        (made,) = instance.fetch_materializations(WELL_FORMED.asset_key, limit=1).records
+        assert target.storage_id == made.storage_id
+    again = start_module("assets", "store", "migrate", environment=environment(home, LDG_STORE=address))
+    assert "has runs already" in again.communicate(timeout=PATIENCE)[0]
+    assert again.returncode == 2
+
+
+def history_of(instance: DagsterInstance) -> dict[str, Any]:
+    """What a person sees of a history: runs, their logs, what was made when, what is switched on."""
+    runs = instance.get_run_records()
+    return {
+        "runs": [
+            (
+                one.dagster_run.run_id,
+                one.dagster_run.status,
+                one.dagster_run.tags,
+                one.start_time,
+                one.end_time,
+            )
+            for one in runs
+        ],
+        "logs": {
+            one.dagster_run.run_id: [
+                (event.timestamp, event.message or event.user_message)
+                for event in instance.all_logs(one.dagster_run.run_id)
+            ]
+            for one in runs
+        },
+        "made": {
+            key.to_user_string(): [
+                (record.timestamp, record.partition_key)
+                for record in instance.fetch_materializations(key, limit=1000).records
+            ]
+            for key in instance.all_asset_keys()
+        },
+    }
