@@ -5,12 +5,12 @@ Whoever watches the work of a process (`watched_by`) gets its state several time
 
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from tqdm import tqdm
 
@@ -48,6 +48,7 @@ class State:
         return f"{self.label}: {self.done:,}/{self.total:,} {self.unit} ({rate:,.1f}/s{left}){note}"
 
 
+Item = TypeVar("Item")
 Watcher = Callable[[State], None]
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
@@ -108,3 +109,13 @@ class Progress:
     def state(self, now: float, *, ended: bool = False) -> State:
         """How far the work is."""
         return State(self.label, self.done, self.total, self.unit, now - self.started, self.note, ended)
+
+
+def counted(
+    items: Iterable[Item], total: int, label: str, unit: str, log: Callable[[str], None] | None = None
+) -> Iterator[Item]:
+    """`items`, each counted as done when the next is asked for."""
+    with Progress(label, total, unit, log) as progress:
+        for item in items:
+            yield item
+            progress.advance()

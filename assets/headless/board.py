@@ -19,7 +19,7 @@ class Board:
 
     def __init__(self, console: Console, seconds_between_lines: float = SECONDS_BETWEEN_LINES) -> None:
         self.console, self.seconds_between_lines = console, seconds_between_lines
-        self.states: dict[str, State | None] = {}
+        self.states: dict[str, dict[str, State]] = {}  # by name, then by label: work may be part of work
         self.since: dict[str, float] = {}
         self.lock, self.over = Lock(), Event()
         self.bars = Progress(
@@ -48,7 +48,7 @@ class Board:
     def shows(self, name: str) -> Generator[None]:
         """Show `name` as at work, in here."""
         with self.lock:
-            self.states[name], self.since[name] = None, time.monotonic()
+            self.states[name], self.since[name] = {}, time.monotonic()
             self.tasks[name] = self.bars.add_task(name, total=None, state="")
         try:
             yield
@@ -62,10 +62,15 @@ class Board:
         with self.lock:
             if name not in self.states:
                 return
-            self.states[name] = None if state.ended else state
-            total = None if state.ended else state.total
-            shown = "" if state.ended else str(state)
-            self.bars.update(self.tasks[name], completed=state.done, total=total, state=shown)
+            states = self.states[name]
+            if state.ended:
+                states.pop(state.label, None)
+            else:
+                states[state.label] = state
+            whole = next(iter(states.values()), None)
+            done, total = (whole.done, whole.total) if whole else (0, None)
+            shown = ", ".join(map(str, states.values()))
+            self.bars.update(self.tasks[name], completed=done, total=total, state=shown)
 
     def print_lines(self) -> None:
         """Print a line every minute until all is over, if something is at work."""
@@ -73,8 +78,10 @@ class Board:
             with self.lock:
                 now = time.monotonic()
                 work = [
-                    f"{name}, {duration(now - self.since[name])} so far" + (f", {state}" if state else "")
-                    for name, state in self.states.items()
+                    ", ".join(
+                        (name, f"{duration(now - self.since[name])} so far", *map(str, states.values()))
+                    )
+                    for name, states in self.states.items()
                 ]
             if work:
                 self.console.print(f"{'at work':>12}  {'; '.join(work)}", markup=False, soft_wrap=True)

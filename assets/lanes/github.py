@@ -13,6 +13,7 @@ from assets.partitions import FILE_DAYS, MONTHLY_RUNS
 from assets.retries import retry_later
 from assets.versions import version_of_files
 from pipeline.lake import read_parquet
+from pipeline.progress import counted
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import fetch_days
@@ -35,12 +36,13 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     An archive that cannot be reached is an error, unless nothing is left to be fetched.
     """
     fetching = fetch_settings(settings)
-    days = map(date.fromisoformat, context.partition_keys)
+    days = [date.fromisoformat(key) for key in context.partition_keys]
     locked = partial(day_locked, context, settings.lake)
     failed = 0
     with fetching_slot(context, settings.lake):
         try:
-            for day, hours in fetch_days(days, settings.lake, fetching, log=context.log.info, locked=locked):
+            fetched = fetch_days(days, settings.lake, fetching, log=context.log.info, locked=locked)
+            for day, hours in counted(fetched, len(days), "fetch", "days", context.log.info):
                 statuses = [hour.status for hour in hours]
                 failed += statuses.count("failed")
                 files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
@@ -76,7 +78,7 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
     """
     rules = event_rules(settings)
     days = [date.fromisoformat(key) for key in context.partition_keys]
-    for day in days:
+    for day in counted(days, len(days), "read", "days", context.log.info):
         # The day before is read, too: its last hour may hold the same events.
         with days_locked(context, settings.lake, [day - timedelta(days=1), day]):
             account = read_day(day, settings.lake, rules, keep_raw=settings.keep_raw, log=context.log.info)

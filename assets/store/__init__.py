@@ -23,6 +23,8 @@ def dagster_environment(settings: Settings) -> dict[str, str]:
         "LDG_DAGSTER_STORAGE": str(folder),
         "LDG_HOME": str(settings.home.resolve()),
         "LDG_STORE": settings.store,
+        # A backfill waits for a code server that is being started again, instead of failing.
+        "DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR": "yes",
     }
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.names import FREQUENCY, NEVER_SEEN
+from pipeline.progress import counted
 from pipeline.results.metrics import metrics, mid_ranks, with_history
 from pipeline.results.pairs import pair_counts, training_events
 from pipeline.schemas import BASELINES
@@ -207,7 +208,8 @@ def ranks(predictor: Predictor, events: pl.DataFrame, n: int) -> pl.DataFrame:
     batch = max(1, BATCH_CELLS // n)
     updates, entered = predictor.updates, 0
     parts = []
-    for rows in events.select("idx", "u", "v").iter_slices(batch):
+    slices = events.select("idx", "u", "v").iter_slices(batch)
+    for rows in counted(slices, -(-events.height // batch), f"rank by {predictor.name}", "batches"):
         idx, u, v = (rows[column].to_numpy() for column in ("idx", "u", "v"))  # (B,)
         of_u, of_v = np.empty((2, len(idx), n), scores.dtype if popularity is None else np.float64)  # (B, N)
         for row, (event, source, target) in enumerate(zip(idx.tolist(), u.tolist(), v.tolist(), strict=True)):
