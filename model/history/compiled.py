@@ -6,7 +6,7 @@ from pathlib import Path
 from numba import njit
 
 HERE = Path(__file__).parent
-SOURCES = ("compiled", "state", "logarithm", "pairs", "update", "paths", "statistics", "passes")
+SOURCES = ("compiled", "state", "logarithm", "pairs", "update", "moment", "paths", "statistics", "passes")
 
 
 def discard_outdated_cache() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from model.history.compiled import compiled
+from model.history.moment import Moment, begin
 from model.history.pairs import slot_of
 from model.history.paths import walk_from_actor, walk_from_target
 from model.history.state import History
@@ -13,8 +14,6 @@ from model.history.statistics import (
     PAST,
     TARGET,
     Columns,
-    Moment,
-    begin,
     is_met,
     of_both,
     of_moment,
@@ -42,9 +41,9 @@ def ask(
     `met` (C) becomes whether a pair has a past. What the others share is made once.
     """
     if acts:
-        walk_from_actor(history, anchor, *moment[2:7])
+        walk_from_actor(history, moment, anchor)
     else:
-        walk_from_target(history, anchor, *moment[2:7])
+        walk_from_target(history, moment, anchor)
     own, theirs = (ACTOR, TARGET) if acts else (TARGET, ACTOR)
     role = 0 if acts else 1
     starts, shared = columns.starts, moment.shared

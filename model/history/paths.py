@@ -8,12 +8,11 @@ partners of each node on the way, so that its cost is bounded however long the s
 import numpy as np
 
 from model.history.compiled import compiled
-from model.history.state import IN, NONE, OUT, PATH_TAUS, TAUS, TIES_IN, TIES_OUT, History
+from model.history.moment import Moment
+from model.history.state import IN, NONE, OUT, PATH_TAUS, PATHS, TAUS, TIES_IN, TIES_OUT, History
 
 REACH = 128
 FIRST = len(TAUS) - PATH_TAUS
-PATHS = ("chain", "chain_received", "alike_actors", "alike_targets", "shared_actor", "shared_target")
-PATHS += ("leads", "leads_received", "fans_received")
 (
     CHAIN,
     CHAIN_RECEIVED,
@@ -27,7 +26,6 @@ PATHS += ("leads", "leads_received", "fans_received")
 ) = range(0, len(PATHS) * PATH_TAUS, PATH_TAUS)  # the first column of each
 TIED_TWICE = len(PATHS) * PATH_TAUS
 COMMON = TIED_TWICE + 1
-WIDTH = COMMON + 1
 
 
 @compiled
@@ -77,19 +75,8 @@ def multiply(out: np.ndarray, column: int, factor: np.ndarray) -> None:
 
 
 @compiled
-def walk_from_actor(
-    history: History,
-    a: int,
-    inverse: np.ndarray,
-    middle: np.ndarray,
-    weight: np.ndarray,
-    one: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """All path statistics a→b between `a` and every b, (N, WIDTH).
-
-    `inverse` (2, N, 4) is 1/F of each node as actor and as target; `middle` (N, 8) and `weight` (8) are room
-    to work in, `one` (4) holds ones.
+def walk_from_actor(history: History, moment: Moment, a: int) -> None:
+    """All path statistics a→b between `a` and every b, into `moment.paths`.
 
     chain          Σ_w  p(a→w) p(w→b)
     chain_received Σ_w  p(a→w) q(w→b): b is acted on by those a acts on
@@ -103,9 +90,10 @@ def walk_from_actor(
     tied_twice     Σ_w  [a tied to w] [w tied to b]
     common         number of w with a→w→b
     """
+    out, middle, weight, one = moment.paths, moment.middle, moment.weight, moment.one
+    acts, receives = moment.inverse[0], moment.inverse[1]
     out[:] = 0.0
     middle[:] = 0.0
-    acts, receives = inverse[0], inverse[1]
     slot, steps = history.head[a, OUT], 0
     while slot != NONE and steps < REACH:
         w = history.target[slot]
@@ -151,19 +139,12 @@ def walk_from_actor(
 
 
 @compiled
-def walk_from_target(
-    history: History,
-    b: int,
-    inverse: np.ndarray,
-    middle: np.ndarray,
-    weight: np.ndarray,
-    one: np.ndarray,
-    out: np.ndarray,
-) -> None:
+def walk_from_target(history: History, moment: Moment, b: int) -> None:
     """The same between every a and `b`, from the other end."""
+    out, middle, weight, one = moment.paths, moment.middle, moment.weight, moment.one
+    acts, receives = moment.inverse[0], moment.inverse[1]
     out[:] = 0.0
     middle[:] = 0.0
-    acts, receives = inverse[0], inverse[1]
     slot, steps = history.head[b, IN], 0
     while slot != NONE and steps < REACH:
         w, edge = history.target[slot], slot ^ 1

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from model.history.events import Events
+from model.history.moment import new_moment
 from model.history.passes import ask_once, pass_over
 from model.history.registry import columns_of, listed
 from model.history.room import with_room
 from model.history.standard import Standard
 from model.history.state import NEVER, History, new_history
-from model.history.statistics import new_moment
 from model.history.update import tie
 
 

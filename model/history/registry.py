@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.history.paths import PATHS
 from model.history.standard import Standard
-from model.history.state import IN_A_DAY, IN_AN_HOUR, MONTH, PATH_TAUS, SMOOTHING, TAU_NAMES
+from model.history.state import IN_A_DAY, IN_AN_HOUR, MONTH, PATH_TAUS, PATHS, SMOOTHING, TAU_NAMES
 from model.history.statistics import BLOCKS, Columns
 
 # A network reads log(x + offset) of these, and anything else as it is.

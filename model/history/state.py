@@ -13,6 +13,9 @@ TAUS = np.array([HOUR / 4, 6 * HOUR, HOUR, DAY, 4 * DAY, 30 * DAY])
 TAU_NAMES = ("15min", "6h", "1h", "1d", "4d", "30d")
 SESSION, IN_AN_HOUR, IN_A_DAY, MONTH = 1, 2, 3, 5  # of `TAUS`
 PATH_TAUS = 4  # the last of `TAUS`, beside each other in memory, are those of paths
+PATHS = ("chain", "chain_received", "alike_actors", "alike_targets", "shared_actor", "shared_target")
+PATHS += ("leads", "leads_received", "fans_received")
+PATHS_WIDTH = len(PATHS) * PATH_TAUS + 2  # and the numbers of ties and of partners in common
 SMOOTHING = np.array([0.5, 0.15, 0.03])
 POWERS = (1 - SMOOTHING) ** np.arange(2048)[:, None]  # a share as old as 2,047 events is gone
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.history.compiled import compiled, inlined
+from model.history.compiled import inlined
 from model.history.logarithm import logarithm
+from model.history.moment import LONG_AGO, PRIOR, Moment, minutes_since
 from model.history.pairs import step_of
-from model.history.paths import WIDTH
 from model.history.state import (
     ALL,
     IN,
@@ -22,7 +22,7 @@ from model.history.state import (
     MONTH,
     NONE,
     OUT,
-    PATH_TAUS,
+    PATHS_WIDTH,
     POWERS,
     RECENT,
     SESSION,
@@ -32,11 +32,8 @@ from model.history.state import (
     TIES_OUT,
     History,
 )
-from model.history.update import hour_of, weekday_of
 
-LONG_AGO = 2 * 365 * 24 * 60.0  # minutes
 FURTHEST = 64  # a recency rank from here on counts as no rank
-PRIOR = 0.1  # events that a share is shrunk by
 DISCOUNT = 0.7  # of each further event that a sequence looks back
 
 BLOCKS = ("moment", "actor", "between", "target", "past")  # in the order written
@@ -57,51 +54,6 @@ class Columns(NamedTuple):
     largest: np.ndarray  # (1) float32
 
 
-class Moment(NamedTuple):
-    """What all pairs asked at one moment share."""
-
-    now: np.ndarray  # (3) seconds, hour, weekday
-    fading: np.ndarray  # (T) exp(−(now − reference)/τ): a kept sum times this is its value now
-    inverse: np.ndarray  # (2, N, 4) 1/(F + prior) of each node as actor and target, at the τ of paths
-    middle: np.ndarray  # (N, 8) room to work in
-    weight: np.ndarray  # (8) room to work in
-    one: np.ndarray  # (4) ones
-    paths: np.ndarray  # (N, WIDTH) between the anchor and each node
-    shared: (
-        np.ndarray
-    )  # (F) float32: the row of a pair without a past, but for what the other node has to say
-
-
-def new_moment(nodes: int, statistics: int) -> Moment:
-    """Room for so many statistics of one moment."""
-    return Moment(
-        np.zeros(3),
-        np.zeros(len(TAUS)),
-        np.zeros((2, nodes, PATH_TAUS)),
-        np.zeros((nodes, 2 * PATH_TAUS)),
-        np.zeros(2 * PATH_TAUS),
-        np.ones(PATH_TAUS),
-        np.zeros((nodes, WIDTH)),
-        np.zeros(statistics, np.float32),
-    )
-
-
-@compiled
-def begin(history: History, moment: Moment, now: float) -> None:
-    """Set what all pairs asked at this moment share."""
-    moment.now[0] = now
-    moment.now[1] = hour_of(history, now)
-    moment.now[2] = weekday_of(history, now)
-    for tau in range(len(TAUS)):
-        moment.fading[tau] = np.exp(-(now - history.reference[tau]) / TAUS[tau])
-    for tau in range(PATH_TAUS):
-        slow = len(TAUS) - PATH_TAUS + tau
-        prior = PRIOR / moment.fading[slow]
-        for role in range(2):
-            for who in range(len(history.head)):
-                moment.inverse[role, who, tau] = 1.0 / (history.node_fade[role, who, slow] + prior)
-
-
 @inlined
 def rescale(columns: Columns, block: int, row: np.ndarray) -> None:
     """Bring a block of a row (F) from amounts to what a network reads."""
@@ -113,12 +65,6 @@ def rescale(columns: Columns, block: int, row: np.ndarray) -> None:
     for at in range(start + columns.logs[block], end):
         value = (row[at] - columns.mean[at]) * columns.factor[at]
         row[at] = min(max(value, -largest), largest)
-
-
-@inlined
-def minutes_since(moment: Moment, then: float) -> float:
-    """Minutes since a moment, at most `LONG_AGO`: never is long ago too."""
-    return min((moment.now[0] - then) / 60.0, LONG_AGO)
 
 
 @inlined
@@ -184,9 +130,9 @@ def of_clock(history: History, moment: Moment, role: int, who: int, out: np.ndar
 @inlined
 def of_both(history: History, moment: Moment, slot: int, a: int, b: int, other: int, out: np.ndarray) -> None:
     """What leads from a to b: paths to the `other` of the two, ties, sequences, and whether types match."""
-    for column in range(WIDTH):
+    for column in range(PATHS_WIDTH):
         out[column] = moment.paths[other, column]
-    at = WIDTH
+    at = PATHS_WIDTH
     for way in range(2):
         since = np.inf if slot == NONE else history.tie[slot ^ way]
         out[at + way] = minutes_since(moment, since) if since < np.inf else LONG_AGO
