@@ -145,7 +145,7 @@ train(Path(sys.argv[1]), variant_named({key!r}, ["Follow", "Friend"]), settings,
 
 
 @pytest.fixture(scope="module")
-def undisturbed(dataset, tmp_path_factory):
+def trained_in_one_go(dataset, tmp_path_factory):
     """What a variant leaves when nothing interrupts its training, trained once per variant."""
 
     @functools.cache
@@ -160,7 +160,7 @@ def undisturbed(dataset, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["ldg_learned_sparse-bilinear", "dyrep-concat"])
 @pytest.mark.parametrize("after", [3, 5, 8])
-def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, undisturbed, tmp_path):
+def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, trained_in_one_go, tmp_path):
     variant = variant_named(key, RELATIONS)
     root = str(Path(epochs.__file__).parents[1])
     killed = subprocess.run(
@@ -173,7 +173,7 @@ def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset,
     lines = []
     train(dataset, variant, SETTINGS, tmp_path / "killed", lines.append)
     assert any("goes on from" in line for line in lines)
-    assert_identical(undisturbed(key), contents(tmp_path / "killed"))
+    assert_identical(trained_in_one_go(key), contents(tmp_path / "killed"))
 
 
 def test_a_finished_training_is_not_repeated_and_says_so(dataset, tmp_path):

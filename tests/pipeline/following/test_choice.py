@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,11 +15,6 @@ from pipeline.schemas import GITHUB_EVENTS
 
 WINDOW = Window(date(2026, 6, 1), date(2026, 6, 20))
 Meeting = tuple[str, str, int, int]  # actor, counterpart, day of the window, minute of the day
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path)
 
 
 def store(lake: Lake, meetings: Iterable[Meeting]) -> None:
