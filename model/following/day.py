@@ -14,7 +14,7 @@ from model.following.lane import MOST_RANKED, Lane, prune
 from model.following.switch import is_not_worse
 from pipeline.following.choice import Choice, choice_days, make_choice, stored_choice
 from pipeline.following.digest import digest_of
-from pipeline.following.events import events_from, followed_events, require_days
+from pipeline.following.events import FollowedDays, require_days
 from pipeline.following.files import FollowingFiles
 from pipeline.following.forecasts import forecast_rows
 from pipeline.following.record import (
@@ -111,9 +111,9 @@ class Chain:
     def lanes(self, chosen_on: date) -> list[Lane]:
         """The models of these people, the one that decides first."""
         if chosen_on not in self.opened:
+            days = FollowedDays(self.lake, self.choice(chosen_on))
             self.opened[chosen_on] = [
-                Lane(self.lake, self.choice(chosen_on), variant, family_of(variant), self.log)
-                for variant in self.rule.variants
+                Lane(days, variant, family_of(variant), self.log) for variant in self.rule.variants
             ]
         return self.opened[chosen_on]
 
@@ -153,7 +153,7 @@ class Chain:
         if challenger and is_not_worse(self.lanes(challenger)[0], self.lanes(serving)[0], day):
             serving, challenger = challenger, None
         publish(self.forecasts(day, serving), FORECASTS, files.forecasts(day))
-        events, _ = followed_events(self.lake, self.choice(serving), day)
+        events, _ = self.lanes(serving)[0].days.of(day)
         record = DayRecord(
             day, digest, serving, challenger, events.height, round(time.perf_counter() - started, 3)
         )
@@ -164,12 +164,12 @@ class Chain:
 
     def scores(self, day: date, before: DayRecord) -> pl.DataFrame:
         """How the forecasts of the day before did, beside what learns nothing."""
-        choice = self.choice(before.serving)
-        events, _ = followed_events(self.lake, choice, day)
-        past, digests = events_from(self.lake, choice, choice.window.first, day - DAY)
+        lanes, choice = self.lanes(before.serving), self.choice(before.serving)
+        events, _ = lanes[0].days.of(day)
+        past, digests = lanes[0].days.between(choice.window.first, day - DAY)
         asked = communications(events, MOST_RANKED)
         rows = []
-        for lane in self.lanes(before.serving):
+        for lane in lanes:
             model = lane.at(day - DAY)
             hazard = model.hazard
             ranks = lane.ranks(day)

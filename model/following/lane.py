@@ -19,9 +19,8 @@ import polars as pl
 from model.checkpoint import CheckpointError, read_tensors, write_tensors
 from model.following.follower import Family, Follower
 from pipeline.following.chance import Chance
-from pipeline.following.choice import Choice
 from pipeline.following.digest import digest_of
-from pipeline.following.events import events_from, followed_events
+from pipeline.following.events import FollowedDays
 from pipeline.following.files import FollowingFiles
 from pipeline.following.rule import FOLLOWING, JUDGED_DAYS
 from pipeline.following.scores import communications, happened
@@ -55,13 +54,12 @@ class Model:
 
 
 class Lane:
-    """The model `variant` of the people of `choice`; days are made when asked for."""
+    """The model `variant` of the people whose `days` these are; a day is made when it is asked for."""
 
-    def __init__(
-        self, lake: Lake, choice: Choice, variant: str, family: Family, log: Log | None = None
-    ) -> None:
-        self.lake, self.choice, self.variant, self.family, self.log = lake, choice, variant, family, log
-        self.files = FollowingFiles.of(lake)
+    def __init__(self, days: FollowedDays, variant: str, family: Family, log: Log | None = None) -> None:
+        self.days, self.variant, self.family, self.log = days, variant, family, log
+        self.lake, self.choice = days.lake, days.choice
+        self.files = FollowingFiles.of(self.lake)
         self.model: Model | None = None
         self.digests: dict[date, str] = {}
 
@@ -72,16 +70,14 @@ class Lane:
 
     def digest(self, day: date) -> str:
         """What the model at the end of a day depends on."""
-        if day not in self.digests:
-            if day <= self.trained_until:
-                _, events = events_from(
-                    self.lake, self.choice, self.choice.window.first, self.choice.chosen_on
-                )
-                known = [VERSION, self.variant, self.family.identity(), self.choice.digest, events]
-            else:
-                known = [self.digest(day - DAY), followed_events(self.lake, self.choice, day)[1]]
-            self.digests[day] = digest_of(known)
-        return self.digests[day]
+        if not self.digests:
+            _, events = self.days.between(self.choice.window.first, self.choice.chosen_on)
+            training = [VERSION, self.variant, self.family.identity(), self.choice.digest, events]
+            self.digests[self.trained_until] = digest_of(training)
+        latest = max(self.digests)
+        for further in Window(latest + DAY, day) if day > latest else ():
+            self.digests[further] = digest_of([self.digests[further - DAY], self.days.of(further)[1]])
+        return self.digests[max(day, self.trained_until)]
 
     def ranks(self, day: date) -> pl.DataFrame:
         """How the communications of a day were ranked online, just before they were learned from."""
@@ -141,8 +137,8 @@ class Lane:
     def train(self) -> Model:
         """Train from the window's start; the last seven days choose the epoch."""
         window, nodes = self.choice.window, len(self.choice.names)
-        past, _ = events_from(self.lake, self.choice, window.first, self.trained_until)
-        judged, _ = events_from(self.lake, self.choice, self.trained_until + DAY, window.last)
+        past, _ = self.days.between(window.first, self.trained_until)
+        judged, _ = self.days.between(self.trained_until + DAY, window.last)
         if self.log is not None:
             self.log(
                 f"{self.variant}: trains on {past.height:,} events among {nodes:,} people "
@@ -151,7 +147,7 @@ class Lane:
         follower, facts = self.family.train(window, nodes, past, judged, self.log)
         chance = Chance.new(nodes)
         for day in Window(window.first, self.trained_until):
-            chance.remember(happened(followed_events(self.lake, self.choice, day)[0], nodes))
+            chance.remember(happened(self.days.of(day)[0], nodes))
         model = Model(self.trained_until, follower, chance)
         self.store(model)
         settings = self.family.identity() | {
@@ -184,7 +180,7 @@ class Lane:
 
     def learn_on(self, model: Model, day: date) -> Model:
         """One day further: ranked with still weights, learned from, its outcome remembered; and stored."""
-        events, _ = followed_events(self.lake, self.choice, day)
+        events, _ = self.days.of(day)
         expected = model.log_intensity
         ranks = model.follower.rank(events, communications(events, MOST_RANKED))
         model.follower.learn(events, day)

@@ -6,7 +6,6 @@ from typing import cast
 import polars as pl
 
 from model.following.lane import Lane
-from pipeline.following.events import followed_events
 from pipeline.following.rule import JUDGED_DAYS
 from pipeline.following.window import window_until
 
@@ -29,7 +28,7 @@ def relative_rank(lane: Lane, day: date, people: set[str]) -> float | None:
     nodes = pl.Series([node for node, name in enumerate(lane.choice.names) if name.lower() in people])
     parts = []
     for one in window_until(day, JUDGED_DAYS):
-        events = followed_events(lane.lake, lane.choice, one)[0].with_row_index("position")
+        events = lane.days.of(one)[0].with_row_index("position")
         ranks = lane.ranks(one).join(
             events.select(pl.col("position").cast(pl.Int64), "u", "v"), on="position"
         )

@@ -1,5 +1,6 @@
 """What the followed did among themselves: one small file a day, made anew when its day changed."""
 
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 import msgspec
@@ -9,7 +10,7 @@ from pipeline.following.archive_days import token_of, was_read
 from pipeline.following.choice import Choice
 from pipeline.following.digest import digest_of, digest_of_rows
 from pipeline.following.files import FollowingFiles
-from pipeline.following.window import span
+from pipeline.following.window import Window, span
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.names import KINDS
 from pipeline.schemas import EVENTS
@@ -58,19 +59,29 @@ def read_events(lake: Lake, choice: Choice, day: date) -> pl.DataFrame:
     )
 
 
-def events_from(lake: Lake, choice: Choice, first: date, last: date) -> tuple[pl.DataFrame, list[str]]:
-    """The events of the days from `first` to `last`, and the digest of each day."""
-    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
-    parts = [followed_events(lake, choice, day) for day in days]
-    return pl.concat([pl.DataFrame(schema=FOLLOWED_EVENTS), *(rows for rows, _ in parts)]), [
-        digest for _, digest in parts
-    ]
+@dataclass(frozen=True)
+class FollowedDays:
+    """The days of the people of a choice, each looked at once: within a run no day changes."""
+
+    lake: Lake
+    choice: Choice
+    read: dict[date, tuple[pl.DataFrame, str]] = field(default_factory=dict)
+
+    def of(self, day: date) -> tuple[pl.DataFrame, str]:
+        """The events of a day, in order of time, and their digest."""
+        if day not in self.read:
+            self.read[day] = followed_events(self.lake, self.choice, day)
+        return self.read[day]
+
+    def between(self, first: date, last: date) -> tuple[pl.DataFrame, list[str]]:
+        """The events from one day to another, both inside, and the digest of each day."""
+        parts = [self.of(day) for day in Window(first, last)]
+        return pl.concat([rows for rows, _ in parts]), [digest for _, digest in parts]
 
 
 def require_days(lake: Lake, first: date, last: date) -> None:
     """Refuse days that are not in the lake."""
-    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
-    if absent := [day for day in days if not was_read(lake, day)]:
+    if absent := [day for day in Window(first, last) if not was_read(lake, day)]:
         raise FileNotFoundError(
             f"{absent[0]} {f'and {len(absent) - 1} more days are' if absent[1:] else 'is'} not in the lake: "
             "`ldg follow` brings what it needs"

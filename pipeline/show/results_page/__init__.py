@@ -22,6 +22,7 @@ from pipeline.sources.paper import is_the_papers
 from pipeline.text import printable_document
 
 BEYOND = "<!-- beyond the paper -->\n"  # where the page's second part begins
+FOLLOWED = "<!-- followed: written by `python -m benchmarks.following --year` -->\n"  # where its third does
 HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"
 Shown = dict[str, dict[str, str]]  # the Markdown of every figure, by dataset and what it shows
 
@@ -40,23 +41,36 @@ def write_results_page(lake: Lake, page: Path) -> None:
     """Write the page, its evidence beside it, and figures in a folder of its name.
 
     The page has two parts, on the paper's models and beyond them. A home that has trainings for one of them
-    alone renews this part and leaves the other as it is. The same results give the same bytes.
+    alone renews this part and leaves the other as it is, and a third, on following, always. The same results
+    give the same bytes.
     """
     datasets = read_measured(lake)
     if not datasets:
         raise FileNotFoundError(f"no model is trained on {lake.home}: `ldg run` makes them")
-    papers, beyond_it = earlier_parts(page)
+    (papers, beyond_it), kept = earlier_parts(page), followed_part(page)
     if any(data.has_papers_models for data in datasets) or not papers:
         papers = write_papers_part(lake, datasets, page)
     beyond_it = beyond.section(datasets) or beyond_it
-    write_text(printable_document("\n".join([papers, BEYOND, beyond_it]) if beyond_it else papers), page)
+    parts = [papers, *([BEYOND, beyond_it] if beyond_it else []), *([FOLLOWED, kept] if kept else [])]
+    write_text(printable_document("\n".join(parts)), page)
 
 
 def earlier_parts(page: Path) -> tuple[str, str]:
     """The two parts of the page that is there, each empty if it is not."""
     text = page.read_text(encoding="utf-8") if page.exists() else ""
-    papers, _, beyond_it = text.partition(f"\n{BEYOND}\n")
+    papers, _, beyond_it = text.partition(f"\n{FOLLOWED}\n")[0].partition(f"\n{BEYOND}\n")
     return papers, beyond_it
+
+
+def followed_part(page: Path) -> str:
+    """The third part, on a year as if followed: no home of trainings renews it."""
+    return page.read_text(encoding="utf-8").partition(f"\n{FOLLOWED}\n")[2] if page.exists() else ""
+
+
+def write_followed_part(text: str, page: Path) -> None:
+    """Renew the third part and leave the others."""
+    earlier = page.read_text(encoding="utf-8").partition(f"\n{FOLLOWED}\n")[0]
+    write_text(printable_document("\n".join([earlier, FOLLOWED, text])), page)
 
 
 def write_papers_part(lake: Lake, datasets: list[Measured], page: Path) -> str:

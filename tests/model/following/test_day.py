@@ -56,9 +56,9 @@ def brought(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(brought: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def followed_at_once(brought: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """The same followed in one go."""
-    home = tmp_path_factory.mktemp("undisturbed") / "home"
+    home = tmp_path_factory.mktemp("followed") / "home"
     shutil.copytree(brought, home)
     follow_until(Lake(home), RULE, LAST, FIRST)
     return Lake(home)
@@ -88,16 +88,16 @@ def assert_same(lake: Lake, other: Lake) -> None:
 
 
 def test_days_lived_one_by_one_leave_the_same_bits_as_a_replay(
-    brought: Path, undisturbed: Lake, tmp_path: Path
+    brought: Path, followed_at_once: Lake, tmp_path: Path
 ) -> None:
     lake = copy_of(brought, tmp_path)
     for day in Window(START, LAST):
         (record,) = follow_until(lake, RULE, day)
         assert record.day == day
-    assert_same(lake, undisturbed)
+    assert_same(lake, followed_at_once)
     snapshot = FollowingFiles.of(lake).snapshot("rem", START, LAST) / "model.safetensors"
     lived, header = read_tensors(snapshot)
-    replayed, other_header = read_tensors(undisturbed.home / snapshot.relative_to(lake.home))
+    replayed, other_header = read_tensors(followed_at_once.home / snapshot.relative_to(lake.home))
     assert header == other_header
     assert lived.keys() == replayed.keys()
     assert all(torch.equal(lived[name], replayed[name]) for name in lived)
@@ -106,14 +106,14 @@ def test_days_lived_one_by_one_leave_the_same_bits_as_a_replay(
     ).any()
 
 
-def test_a_day_that_is_whole_is_not_made_again(undisturbed: Lake) -> None:
-    written = {path: path.stat().st_mtime_ns for path in undisturbed.following.rglob("*.*")}
-    assert follow_until(undisturbed, RULE, LAST) == []
-    assert {path: path.stat().st_mtime_ns for path in undisturbed.following.rglob("*.*")} == written
+def test_a_day_that_is_whole_is_not_made_again(followed_at_once: Lake) -> None:
+    written = {path: path.stat().st_mtime_ns for path in followed_at_once.following.rglob("*.*")}
+    assert follow_until(followed_at_once, RULE, LAST) == []
+    assert {path: path.stat().st_mtime_ns for path in followed_at_once.following.rglob("*.*")} == written
 
 
 def test_a_late_hour_revises_its_day_and_those_after_it(
-    archive: Path, undisturbed: Lake, tmp_path: Path
+    archive: Path, followed_at_once: Lake, tmp_path: Path
 ) -> None:
     late, lake = tmp_path / "archive", Lake(tmp_path / "home")
     shutil.copytree(archive, late)
@@ -124,7 +124,7 @@ def test_a_late_hour_revises_its_day_and_those_after_it(
     shutil.copy(archive / LATE_HOUR, late / LATE_HOUR)
     assert bring(lake, WINDOW, fetching, EventRules()) == [LATE]
     assert [record.day for record in follow_until(lake, RULE, LAST)] == list(Window(LATE, LAST))
-    assert_same(lake, undisturbed)
+    assert_same(lake, followed_at_once)
     record = {table.name: rows for table, rows in track_record(lake)}
     late_enough = pl.col("as_of") >= end_of(LATE)
     assert record["forecasts"].filter(late_enough)["revised"].all()
@@ -147,7 +147,7 @@ follow_until(Lake(Path(sys.argv[1])), RULE, LAST, FIRST, log=lambda line: print(
 
 
 def test_a_kill_at_any_moment_leaves_whole_days_only(
-    brought: Path, undisturbed: Lake, tmp_path: Path
+    brought: Path, followed_at_once: Lake, tmp_path: Path
 ) -> None:
     lake = copy_of(brought, tmp_path)
     for moment in (0.5, 1.5, 0.2, 0.8):
@@ -167,21 +167,21 @@ def test_a_kill_at_any_moment_leaves_whole_days_only(
             assert read_parquet(files.forecasts(day)).height == 11 * 10
             assert day == START or read_parquet(files.scores(day)).height == 8
     follow_until(lake, RULE, LAST, FIRST)
-    assert_same(lake, undisturbed)
+    assert_same(lake, followed_at_once)
 
 
 def test_every_event_among_the_followed_is_there_once_and_every_communication_is_scored(
-    undisturbed: Lake,
+    followed_at_once: Lake,
 ) -> None:
-    choice = stored_choice(undisturbed, START)
+    choice = stored_choice(followed_at_once, START)
     assert choice is not None
     people = {name.lower() for name in choice.names}
-    scores = {table.name: rows for table, rows in track_record(undisturbed)}["forecast_scores"]
+    scores = {table.name: rows for table, rows in track_record(followed_at_once)}["forecast_scores"]
     for day in Window(FIRST, LAST):
-        rows = pl.concat(map(read_parquet, sorted(undisturbed.github_day(day).glob("*.parquet"))))
+        rows = pl.concat(map(read_parquet, sorted(followed_at_once.github_day(day).glob("*.parquet"))))
         actor, counterpart = pl.col("actor").str.to_lowercase(), pl.col("counterpart").str.to_lowercase()
         among = rows.filter(actor.is_in(people) & counterpart.is_in(people) & (actor != counterpart))
-        events, _ = followed_events(undisturbed, choice, day)
+        events, _ = followed_events(followed_at_once, choice, day)
         assert events.height == among.height > 50
         assert events["created_at"].is_sorted()
         assert (events["created_at"] < end_of(day)).all()
@@ -191,8 +191,8 @@ def test_every_event_among_the_followed_is_there_once_and_every_communication_is
         assert of_day.height == 2 * 4
 
 
-def test_the_forecast_lists_the_likeliest_first_and_beats_chance(undisturbed: Lake) -> None:
-    record = {table.name: rows for table, rows in track_record(undisturbed)}
+def test_the_forecast_lists_the_likeliest_first_and_beats_chance(followed_at_once: Lake) -> None:
+    record = {table.name: rows for table, rows in track_record(followed_at_once)}
     of_node = record["forecasts"].sort("as_of", "node", "rank").group_by("as_of", "node", maintain_order=True)
     for _, rows in of_node:
         assert rows["rank"].to_list() == list(range(10))
