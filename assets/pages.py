@@ -14,6 +14,7 @@ from dagster import AssetSpec, FreshnessPolicy, MetadataValue, TableColumn, Tabl
 from assets.partitions import FILE_DAYS, home_days
 from model import identity
 from model.rem import settings as rem_settings
+from model.when import settings as when
 from pipeline.lake import Lake
 from pipeline.schemas import (
     BASELINES,
@@ -62,6 +63,7 @@ PAGES = {
     "archive": Page(DATA, "following.md"),
     "day": Page(MODELS, "following.md", table=FORECASTS),
     "no_learn_baselines": Page(RESULTS_TEAM, "results-tables.md", table=BASELINES.stored()),
+    "waiting_times": Page(MODELS, "when.md", f"{when.VERSION}", RESULTS["next_event_time"].stored()),
     "dataset_stats": Page(RESULTS_TEAM, "results-tables.md", table=DATASET_STATS),
     "link_prediction": Page(RESULTS_TEAM, "results-tables.md", table=RESULTS["link_prediction"].stored()),
     "attention_auc": Page(RESULTS_TEAM, "results-tables.md", table=RESULTS["attention_auc"].stored()),
@@ -111,6 +113,7 @@ def files(spec: AssetSpec, lake: Lake) -> Path | None:
         return {
             "event_table": folder,
             "no_learn_baselines": folder / "baselines.parquet",
+            "waiting_times": lake.waiting_times(lane[0]),
             "trained_models": lake.home / "models" / lane[0],
             "renewed_models": lake.home / "models" / lane[0],
             "archive": lake.github_events,

@@ -33,7 +33,8 @@ UNFINISHED = (
     DagsterRunStatus.STARTED,
     DagsterRunStatus.CANCELING,
 )
-LANE = [AssetKey(["github", step]) for step in ("subnetwork", "event_table", "no_learn_baselines")]
+STEPS = ("subnetwork", "event_table", "no_learn_baselines", "waiting_times")
+LANE = [AssetKey(["github", step]) for step in STEPS]
 RENEWED = AssetKey(["github", "renewed_models"])
 
 refresh_what_changed = define_asset_job(

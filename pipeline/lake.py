@@ -101,6 +101,10 @@ class Lake:
         """Folder of one dataset's event table."""
         return self.home / "datasets" / dataset
 
+    def waiting_times(self, dataset: str) -> Path:
+        """What was learned of when nodes and pairs of a dataset have their next event, and its scores."""
+        return self.home / "waiting_times" / dataset
+
     def model(self, dataset: str, variant: str) -> Path:
         """Folder of everything kept of one trained variant (all its seeds)."""
         return self.models / dataset / variant

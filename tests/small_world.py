@@ -15,13 +15,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pipeline.event_table import EventTable, Split, build_event_table, read_event_table, write_event_table
+from pipeline.event_table import (
+    EventTable,
+    Split,
+    build_event_table,
+    dataset_names,
+    read_event_table,
+    write_event_table,
+)
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.baselines import baselines
 from pipeline.results.metrics import write_link_prediction, write_training_curves
+from pipeline.results.waits import DAY, HOUR, bin_of, no_learn_forecasts, past_of, scored, waits_between
 from pipeline.results.warehouse import write_dataset_stats
-from pipeline.schemas import REASONS, TRAINED
+from pipeline.schemas import CALIBRATION, NEXT_EVENT_TIME, REASONS, TRAINED
 
 START = datetime(2013, 1, 1)
 RELATIONS = ("Follow", "Friend")  # the dataset's own, and another
@@ -29,6 +37,7 @@ VARIANTS = ("dyrep-bilinear", "ldg_learned_sparse-concat", "ldg_learned_sparse-b
 AT_ONCE = 3  # events of a moment
 PARTNERS = 6  # of a node in a snapshot of attention
 STEPS = 30  # of an epoch
+SUBJECTS = pl.DataFrame({"subject": ["node", "pair"], "split": "test"})  # of forecast waits
 
 
 def circles_of(nodes: int) -> np.ndarray:
@@ -167,6 +176,26 @@ def write_results(lake: Lake) -> None:
     """The result tables, computed from what is stored of the datasets and their variants."""
     for write in (write_dataset_stats, write_link_prediction, write_training_curves, write_attention_auc):
         write(lake)
+    for dataset in dataset_names(lake):
+        store_waits(lake, dataset)
+
+
+def store_waits(lake: Lake, dataset: str) -> None:
+    """Scores of waiting times, with a forecast that knows the truth half of the time."""
+    table = read_event_table(lake.dataset(dataset))
+    events = table.events.filter(pl.col("kind") == "communication")
+    seconds = (events["created_at"] - events["created_at"].min()).dt.total_seconds().to_numpy().astype(float)
+    waits = waits_between(events["u"].to_numpy().astype(np.int64), seconds, seconds[-1])
+    edges = np.array([0, 1, HOUR, 6 * HOUR, DAY, 7 * DAY, 400 * DAY], dtype=np.float64)
+    trivial = dict(no_learn_forecasts(waits, past_of(waits), past_of(waits), edges))
+    masses = (np.eye(len(edges) - 1)[bin_of(waits.seconds, edges)] + trivial["histogram"]) / 2
+    scores = scored(waits, edges, ("hazard", masses), trivial.items())
+    origin = {"dataset": dataset, "as_of": table.as_of, "fingerprint": table.metadata["fingerprint"]}
+    for result, rows in zip((NEXT_EVENT_TIME, CALIBRATION), scores, strict=True):
+        for_each = rows.join(SUBJECTS, how="cross").with_columns(
+            **{name: pl.lit(value) for name, value in origin.items()}
+        )
+        write_parquet(result.stored().cast(for_each), lake.waiting_times(dataset) / f"{result.name}.parquet")
 
 
 def curves(seeds: int, random: np.random.Generator) -> pl.DataFrame:

@@ -68,6 +68,11 @@ def trained_otherwise(spec: DatasetSpec, variant: Variant | RemVariant, settings
     return differences({**facts, "fingerprint": expected["fingerprint"]}, expected) if facts else []
 
 
+def waiting_step(spec: DatasetSpec) -> Step:
+    """The step that learns when nodes and pairs of a dataset have their next event."""
+    return Step((AssetKey([spec.name, "waiting_times"]),))
+
+
 def plan_training(
     spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
 ) -> Training | FinishedModel:

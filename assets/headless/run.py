@@ -29,6 +29,7 @@ from assets.headless.plan import (
     plan_training,
     table_steps,
     trained_otherwise,
+    waiting_step,
 )
 from assets.headless.side_by_side import Outcome, Training, run_trainings
 from assets.headless.steps import Step, materialize
@@ -115,11 +116,13 @@ class HeadlessRun:
     def everything(
         self, specs: Sequence[DatasetSpec], variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]
     ) -> None:
-        """Each dataset up to its event table, then all trainings, then the results."""
+        """Each dataset up to its event table, then all trainings and waiting times, then the results."""
         for spec in specs:
             for step in table_steps(spec, self.settings):
                 self.make(step)
         self.train(variants)
+        for spec in specs:
+            self.make(waiting_step(spec))
         self.make(RESULTS_STEP)
         self.record.note(finished=True)
 

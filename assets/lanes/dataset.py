@@ -1,4 +1,4 @@
-"""The chain of one dataset: its event table, the models trained on it, the baselines they must beat."""
+"""The chain of one dataset: its event table, the models and waiting times learned from it, the baselines."""
 
 from dagster import (
     AssetCheckResult,
@@ -13,15 +13,16 @@ from dagster import (
     asset,
 )
 
-from assets.locks import table_locked
+from assets.locks import model_locked, table_locked, training_slot
 from assets.metadata import shown
 from assets.partitions import variant_partitions
 from assets.training import train_and_report, train_variant, training_checks
 from assets.training_config import training_config
 from assets.versions import version_of_facts, version_of_files
 from pipeline.event_table import check_event_table, read_event_table, write_event_table
-from pipeline.lake import Lake, write_parquet
+from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.results.baselines import baselines
+from pipeline.schemas import NEXT_EVENT_TIME
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import model_named
@@ -107,6 +108,25 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         return MaterializeResult(metadata=shown(table), data_version=version)
 
     @asset(
+        key=[spec.name, "waiting_times"],
+        group_name=spec.name,
+        kinds={"pytorch"},
+        deps=[table_key],
+        pool="training",
+        description=f"When nodes and pairs of {spec.title} have their next event: distributions, learned and "
+        "scored beside predictors that learn nothing.",
+    )
+    def waiting_times(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
+        from model.when.training import learn_waiting_times
+
+        lake = settings.lake
+        folder = lake.waiting_times(spec.name)
+        with model_locked(context, lake, spec.name, "waiting_times"), training_slot(context, settings):
+            learned = learn_waiting_times(lake.dataset(spec.name), folder, log=context.log.info)
+            scores = read_parquet(folder / f"{NEXT_EVENT_TIME.name}.parquet")
+        return MaterializeResult(metadata=shown(scores), data_version=version_of_facts(learned))
+
+    @asset(
         key=[spec.name, "renewed_models"],
         group_name=spec.name,
         kinds={"pytorch"},
@@ -135,7 +155,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         facts = {key: version.value for key, version in versions.items()}
         return MaterializeResult(metadata={"models": len(facts)}, data_version=version_of_facts(facts))
 
-    chain = [event_table, trained_models, no_learn_baselines]
+    chain = [event_table, trained_models, no_learn_baselines, waiting_times]
     return [*chain, renewed_models] if spec.source.is_daily else chain
 
 

@@ -70,7 +70,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     @asset(
         group_name="results",
         kinds={"altair"},
-        deps=[*of_each("trained_models"), *of_each("no_learn_baselines"), *TABLES],
+        deps=[*of_each("trained_models"), *of_each("no_learn_baselines"), *of_each("waiting_times"), *TABLES],
     )
     def figures(settings: ResourceParam[Settings]) -> MaterializeResult:
         """The paper's figures for every dataset with a trained model, as SVG for papers and PNG for here."""
@@ -86,7 +86,13 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     @asset(
         group_name="results",
         kinds={"duckdb"},
-        deps=[*TABLES, *of_each("no_learn_baselines"), "github_events", AssetKey(["following", "day"])],
+        deps=[
+            *TABLES,
+            *of_each("no_learn_baselines"),
+            *of_each("waiting_times"),
+            "github_events",
+            AssetKey(["following", "day"]),
+        ],
         check_specs=[
             AssetCheckSpec(
                 "beats_baselines",

@@ -1,1 +1,1 @@
-"""When a node's next event comes: a calibrated distribution of its wait."""
+"""When the next event of a node, or of a pair, comes: calibrated distributions of waits."""

@@ -8,41 +8,19 @@ With η_b the network's output for bin b, an event that has not come before bin 
 and one that is still open after a share f of bin b has (1 − σ(η_b))^f ∏_{j<b} (1 − σ(η_j)).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from model.checkpoint import read_tensors, write_tensors
+from model.when.settings import HazardSettings
 from pipeline.results.waits import Waits, bin_of
 
 ROWS_AT_ONCE = 4_096
-
-
-@dataclass(frozen=True)
-class HazardSettings:
-    """How a hazard is learned; `skipped` waits at the stream's start only warm its memory up."""
-
-    bins: int = 60
-    epochs: int = 8
-    batch: int = 128
-    learning_rate: float = 3e-3
-    weight_decay: float = 1e-3
-    dropout: float = 0.2
-    hidden: int = 64
-    width: int = 32
-    skipped: int = 500
-
-    def __post_init__(self) -> None:
-        for name in ("bins", "epochs", "batch", "hidden", "width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} takes 1 or more, not {getattr(self, name)}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout takes a number in [0, 1), not {self.dropout}")
 
 
 def bin_edges(waits: Waits, bins: int) -> np.ndarray:
@@ -50,19 +28,23 @@ def bin_edges(waits: Waits, bins: int) -> np.ndarray:
 
     Waits of zero seconds have a bin of their own, and a long tail ends after 400 days.
     """
-    quantiles = np.quantile(waits.seconds[~waits.open], np.linspace(0, 1, bins + 1)[1:-1])
+    ended = waits.seconds[~waits.open]
+    quantiles = np.quantile(ended, np.linspace(0, 1, bins + 1)[1:-1]) if len(ended) else []
     day = 86_400.0
     return np.unique([0.0, 1.0, *np.ceil(quantiles), 14 * day, 60 * day, 400 * day])
 
 
 class HazardNetwork(nn.Module):
-    """η (W, B) from context (W, C) and bin evidence (W, B, Q); standardization is part of the weights."""
+    """η (W, B) from context (W, C) and bin evidence (W, B, Q); bins and standardization are part of it."""
 
+    edges: Tensor  # (B + 1) float64, seconds
     context_scale: Tensor  # (2, C), mean and deviation
     evidence_scale: Tensor  # (2, Q)
 
-    def __init__(self, context: int, bins: int, evidence: int, settings: HazardSettings) -> None:
+    def __init__(self, context: int, edges: np.ndarray, evidence: int, settings: HazardSettings) -> None:
         super().__init__()
+        self.settings, bins = settings, len(edges) - 1
+        self.register_buffer("edges", torch.tensor(edges))
         width = settings.width
         self.register_buffer("context_scale", torch.stack([torch.zeros(context), torch.ones(context)]))
         self.register_buffer("evidence_scale", torch.stack([torch.zeros(evidence), torch.ones(evidence)]))
@@ -98,6 +80,19 @@ class HazardNetwork(nn.Module):
         )  # (W, B, width)
         return self.out(hidden)[..., 0] + self.skip(evidence)[..., 0] + self.tilt(moment)
 
+    def save(self, path: Path) -> None:
+        """Write everything that `load` needs."""
+        write_tensors(dict(self.state_dict()), {"settings": asdict(self.settings)}, path)
+
+    @classmethod
+    def load(cls, path: Path) -> "HazardNetwork":
+        """The network that `save` wrote."""
+        tensors, header = read_tensors(path)
+        widths = tensors["context_scale"].shape[1], tensors["evidence_scale"].shape[1]
+        network = cls(widths[0], tensors["edges"].numpy(), widths[1], HazardSettings(**header["settings"]))
+        network.load_state_dict(tensors)
+        return network.eval()
+
 
 def negative_log_likelihood(eta: Tensor, bins: Tensor, share: Tensor, still_open: Tensor) -> Tensor:
     """−log p of each wait: it ends in `bins`, or is open after a `share` of that bin."""
@@ -124,7 +119,7 @@ def learn_hazard(
     ]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = HazardNetwork(context.shape[1], len(edges) - 1, evidence.shape[2], settings)
+        network = HazardNetwork(context.shape[1], edges, evidence.shape[2], settings)
         network.standardize(rows[0], rows[1])
         learnable = torch.arange(min(settings.skipped, len(waits) // 10), len(waits))
         batches = -(-len(learnable) // settings.batch)
@@ -147,15 +142,14 @@ def learn_hazard(
 
 
 @torch.no_grad()
-def forecast_masses(networks: Sequence[HazardNetwork], context: np.ndarray, evidence: np.ndarray) -> Tensor:
-    """p (S, W, B) of every network: the probability that the wait ends in each bin."""
+def forecast_masses(network: HazardNetwork, context: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+    """p (W, B): the probability that each wait ends in each bin."""
     parts = []
     for start in range(0, len(context), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
-        moment, evident = torch.from_numpy(context[rows]), torch.from_numpy(evidence[rows])
-        eta = torch.stack([network(moment, evident) for network in networks])  # (S, W, B)
+        eta = network(torch.from_numpy(context[rows]), torch.from_numpy(evidence[rows])).double()  # (W, B)
         not_yet = logsigmoid(-eta)
         masses = (logsigmoid(eta) + not_yet.cumsum(-1) - not_yet).exp()
         masses[..., -1] = 1 - masses[..., :-1].sum(-1)  # whatever outlasts all bins is in the last one
         parts.append(masses)
-    return torch.cat(parts, dim=1)
+    return torch.cat(parts).numpy()

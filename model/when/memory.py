@@ -1,33 +1,45 @@
 """What the stream tells about a node's next wait: one causal pass, compiled, a row at every event of a node.
 
 Two kinds of evidence. The *context* (C columns) describes the moment: how active the node and its partner
-are, how long it waited lately, the hour. The *bin evidence* (B × 5) describes each bin of the forecast: the
-share of waits that ended in this bin among those that came so far,
+are in each role, how long the node waited lately, what it did last, the hour and the weekday. The *bin
+evidence* (B × 8) describes each bin of the forecast: the share of waits that ended in this bin among those
+that came so far,
 
     h_b = (ended in b) / (reached b),
 
-over all nodes with decays of 3 and 30 days and over the node's own waits; how many own waits speak for it;
-and how active the node usually is at the hours that the bin covers. Because these shares follow the stream,
-frozen weights stay calibrated when habits change: GitHub's waits of under a second are five times as
-frequent in the paper's test period as in training, which no static model can know.
+over all nodes with decays of 3 and 30 days, over waits that began with the same role and type of event, and
+over the node's own waits at two speeds; how many own waits speak for it; and how active the node usually is
+at the hours that the bin covers. Because these shares follow the stream, frozen weights stay calibrated when
+habits change: GitHub's waits of under a second are five times as frequent in the paper's test period as in
+training, which no static model can know.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from model.history.events import Events
 from model.stream import COMMUNICATION, Stream
-from pipeline.results.waits import Waits
+from pipeline.results.waits import UNKNOWN_GAP, Waits, waits_between
 
-DECAYS = (3_600.0, 43_200.0, 4 * 86_400.0, 30 * 86_400.0)  # seconds, of activity
-CROWD_DECAYS = (3 * 86_400.0, 30 * 86_400.0)  # of all nodes' hazards
-OWN_DECAY = 0.9  # per wait, of the node's own hazards
-OWN_PRIOR = 2.0  # so many waits of the crowd stand in for a node's missing ones
-PROFILE_DECAY = 0.995  # per event, of a node's hours
+HOUR, DAY = 3_600.0, 86_400.0
+TAUS = np.array([HOUR / 4, HOUR, 6 * HOUR, DAY, 4 * DAY, 30 * DAY])  # of activity
+BUSY_TAUS = np.array([HOUR / 4, HOUR, DAY])  # of all nodes' activity
+MET_TAUS = np.array([DAY, 30 * DAY])  # of a pair's events
+CROWD_TAUS = np.array([3 * DAY, 30 * DAY])  # of all nodes' waits
+CLASS_TAU = 30 * DAY  # of waits that began alike
+CLASS_PRIOR = 5.0  # so many waits of the crowd stand in for missing ones of a class
+OWN_DECAYS = np.array([0.9, 0.98])  # per wait, of the node's own waits
+OWN_PRIOR = 2.0  # so many waits of the class stand in for a node's missing ones
+SMOOTHING = np.array([0.5, 0.15, 0.03])  # of the logarithm of a node's waits
+PROFILE_DECAY, CROWD_PROFILE_DECAY = 0.995, 0.9995  # per event, of the hours of a node and of all
 PROFILE_PRIOR = 5.0
-GAPS = 3  # latest waits of a node in its context
-UNKNOWN_GAP = 7 * 86_400.0  # before a node's first wait ends
-CONTEXT = 2 * len(DECAYS) + GAPS + 1 + 1 + 5 + 2 + 1
-EVIDENCE = 5
+BURST = 60.0  # events that follow within these seconds form a burst
+GAPS = 5  # latest waits of a node in its context
+KINDS_BACK = 3  # latest events of a node whose role and type are in its context
+LONG_AGO = 1e8  # seconds
+EVIDENCE = 8
 
 
 def node_waits(stream: Stream) -> tuple[Waits, np.ndarray, np.ndarray]:
@@ -39,118 +51,242 @@ def node_waits(stream: Stream) -> tuple[Waits, np.ndarray, np.ndarray]:
     node = np.stack([stream.u[events], stream.v[events]], axis=1).ravel()  # (E, 2) → (2E)
     partner = np.stack([stream.v[events], stream.u[events]], axis=1).ravel()
     began = np.repeat(np.floor(stream.seconds[events]), 2)
-    order = np.argsort(node, kind="stable")
-    is_last = np.append(node[order][1:] != node[order][:-1], values=True)
-    following = np.append(order[1:], 0)
-    seconds = np.empty(len(node))
-    seconds[order] = np.where(is_last, stream.seconds[-1] - began[order], began[following] - began[order])
-    still_open = np.empty(len(node), dtype=bool)
-    still_open[order] = is_last
-    return Waits(node, began, seconds, still_open), partner, np.tile([0, 1], len(node) // 2)
+    return waits_between(node, began, stream.seconds[-1]), partner, np.tile([0, 1], len(node) // 2)
+
+
+class Remembered(NamedTuple):
+    """What is known as each wait begins."""
+
+    context: np.ndarray  # (W, C) float32
+    evidence: np.ndarray  # (W, B, 8) float32
 
 
 def remember(
-    waits: Waits, partner: np.ndarray, role: np.ndarray, nodes: int, edges: np.ndarray, week_hour: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Context (W, C), bin evidence (W, B, 5), the wait before (W), the decayed rate (W): as each begins.
+    waits: Waits,
+    partner: np.ndarray,
+    kind: np.ndarray,
+    kinds: int,
+    nodes: int,
+    edges: np.ndarray,
+    week_hour: float,
+) -> Remembered:
+    """One pass over the beginnings of `waits`; their ends are known only when the next one begins.
 
-    `week_hour` is when the stream's clock starts, in hours since Monday's midnight.
+    `kind` (W) numbers role and type of the event that begins each wait, from 0 to `kinds` − 1; `week_hour` is
+    when the stream's clock starts, in hours since Monday's midnight.
     """
-    context = np.empty((len(waits), CONTEXT), dtype=np.float32)
-    evidence = np.empty((len(waits), len(edges) - 1, EVIDENCE), dtype=np.float32)
-    gap, rate = np.empty(len(waits)), np.empty(len(waits))
-    _remember(waits.node, partner, role, waits.began, nodes, edges, week_hour, context, evidence, gap, rate)
-    return context, evidence, gap, rate
+    _, pair = np.unique(np.sort(np.stack([waits.node, partner]), axis=0), axis=1, return_inverse=True)
+    rows, bins = len(waits), len(edges) - 1
+    remembered = Remembered(
+        np.empty((rows, context_width(kinds)), dtype=np.float32),
+        np.empty((rows, bins, EVIDENCE), dtype=np.float32),
+    )
+    memory = new_memory(nodes, bins, kinds, int(pair.max(initial=0)) + 1)
+    follow(waits.node, partner, pair.ravel(), kind, waits.began, edges, week_hour, memory, remembered)
+    return remembered
+
+
+def remember_events(events: Events, edges: np.ndarray) -> tuple[Waits, Remembered]:
+    """The waits of all nodes of a stream, and what is known as each begins."""
+    stream = events.stream
+    waits, partner, role = node_waits(stream)
+    types = len(events.types)
+    kind = role * types + np.repeat(events.type[stream.k == COMMUNICATION], 2)
+    week_hour = events.week_offset / HOUR
+    return waits, remember(waits, partner, kind, 2 * types, stream.nodes, edges, week_hour)
+
+
+def context_width(kinds: int) -> int:
+    """C, for so many roles and types of events."""
+    activity = 2 * 2 * len(TAUS) + 1
+    waits = GAPS + 2 * len(SMOOTHING) + 2 + 2
+    clock = 4 + 7 + len(BUSY_TAUS)
+    return activity + waits + 1 + len(MET_TAUS) + clock + KINDS_BACK * kinds
+
+
+class Memory(NamedTuple):
+    """N nodes, P pairs, K roles and types; sums fade from the last time that they were touched."""
+
+    activity: np.ndarray  # (N, 2, T) by role
+    last: np.ndarray  # (N, 2) seconds, by role
+    count: np.ndarray  # (N)
+    gaps: np.ndarray  # (N, GAPS) the latest first
+    mean: np.ndarray  # (N, 3) of the logarithm of waits
+    variance: np.ndarray  # (N, 3)
+    burst: np.ndarray  # (N) events of the burst so far
+    kinds: np.ndarray  # (N, KINDS_BACK) int64, the latest first
+    met: np.ndarray  # (P, 2)
+    met_last: np.ndarray  # (P)
+    busy: np.ndarray  # (3)
+    crowd: np.ndarray  # (2, 2, B): ended in, reached; by decay
+    alike: np.ndarray  # (K, 2, B): by role and type of the event that began the wait
+    alike_last: np.ndarray  # (K)
+    own: np.ndarray  # (N, 2, 2, B): by decay; ended in, reached
+    profile: np.ndarray  # (N, 24)
+    crowd_profile: np.ndarray  # (24)
+    hours: np.ndarray  # (49) room to work in
+
+
+def new_memory(nodes: int, bins: int, kinds: int, pairs: int) -> Memory:
+    """Nothing has happened."""
+    crowd = np.full((2, 2, bins), 1e-3)
+    crowd[1] = 1e-2
+    return Memory(
+        activity=np.zeros((nodes, 2, len(TAUS))),
+        last=np.full((nodes, 2), -np.inf),
+        count=np.zeros(nodes),
+        gaps=np.full((nodes, GAPS), UNKNOWN_GAP),
+        mean=np.full((nodes, len(SMOOTHING)), np.log(DAY)),
+        variance=np.full((nodes, len(SMOOTHING)), 4.0),
+        burst=np.zeros(nodes),
+        kinds=np.full((nodes, KINDS_BACK), -1),
+        met=np.zeros((pairs, len(MET_TAUS))),
+        met_last=np.full(pairs, -LONG_AGO),
+        busy=np.zeros(len(BUSY_TAUS)),
+        crowd=crowd,
+        alike=np.zeros((kinds, 2, bins)),
+        alike_last=np.zeros(kinds),
+        own=np.zeros((nodes, 2, 2, bins)),
+        profile=np.zeros((nodes, 24)),
+        crowd_profile=np.full(24, 1e-3),
+        hours=np.zeros(49),
+    )
 
 
 @njit(cache=True)
-def _remember(node, partner, role, began, nodes, edges, week_hour, context, evidence, gap, rate):  # noqa: ANN001, ANN202 - compiled for these arrays
-    bins = len(edges) - 1
-    decays, crowd_decays = np.array(DECAYS), np.array(CROWD_DECAYS)
-    activity = np.zeros((nodes, len(DECAYS)))
-    last = np.full(nodes, np.nan)
-    events = np.zeros(nodes)
-    gaps = np.full((nodes, GAPS), UNKNOWN_GAP)
-    crowd = np.full((2, 2, bins), 1e-3)  # ended in, reached: by decay
-    crowd[1] = 1e-2
-    own = np.zeros((nodes, 2, bins))
-    profile, crowd_profile = np.zeros((nodes, 24)), np.full(24, 1e-3)
-    busy = np.zeros(2)  # events of the last hour and day
-    met = dict()  # noqa: C408 - numba infers the types of an empty dict() only
-    met[(-1, -1)] = 0.0
-    cumulative = np.zeros(49)
+def follow(node, partner, pair, kind, began, edges, week_hour, memory, remembered):  # noqa: ANN001, ANN201 - compiled for these arrays
+    """The pass: fade what all share, end the node's wait, enter the event, say what is known now."""
     now = began[0] if len(began) else 0.0
+    kinds = len(memory.alike)
     for row in range(len(node)):
         a, b, at = node[row], partner[row], began[row]
-        elapsed, now = at - now, at
-        for d in range(2):
-            crowd[:, d] *= np.exp(-elapsed / crowd_decays[d])
-        busy[0] *= np.exp(-elapsed / 3_600.0)
-        busy[1] *= np.exp(-elapsed / 86_400.0)
-        # The wait that this event ends becomes known.
-        if not np.isnan(last[a]):
-            ended = at - last[a]
-            where = min(max(np.searchsorted(edges, ended, side="right") - 1, 0), bins - 1)
-            own[a] *= OWN_DECAY
-            own[a, 0, where] += 1.0
-            own[a, 1, : where + 1] += 1.0
-            crowd[0, :, where] += 1.0
-            crowd[1, :, : where + 1] += 1.0
-            gaps[a, 1:] = gaps[a, :-1].copy()
-            gaps[a, 0] = ended
-            activity[a] *= np.exp(-ended / decays)
-        activity[a] += 1.0
-        last[a] = at
-        events[a] += 1.0
-        hour = (week_hour + at / 3_600.0) % 24.0
-        profile[a] *= PROFILE_DECAY
-        profile[a, int(hour)] += 1.0
-        crowd_profile *= 0.9995
-        crowd_profile[int(hour)] += 1.0
-        busy += 1.0
+        role = 2 * kind[row] // kinds
+        for decay in range(len(CROWD_TAUS)):
+            memory.crowd[:, decay] *= np.exp(-(at - now) / CROWD_TAUS[decay])
+        memory.busy[:] *= np.exp(-(at - now) / BUSY_TAUS)
+        memory.busy[:] += 1.0
+        now = at
+        before = memory.last[a].copy()
+        if before.max() > -np.inf:
+            end_wait(memory, a, at - before.max(), at, edges)
+        memory.activity[a, role] += 1.0
+        memory.last[a, role] = at
+        memory.count[a] += 1.0
+        hour = (week_hour + at / HOUR) % 24.0
+        memory.profile[a] *= PROFILE_DECAY
+        memory.profile[a, int(hour)] += 1.0
+        memory.crowd_profile[:] *= CROWD_PROFILE_DECAY
+        memory.crowd_profile[int(hour)] += 1.0
+        for back in range(KINDS_BACK - 1, 0, -1):
+            memory.kinds[a, back] = memory.kinds[a, back - 1]
+        memory.kinds[a, 0] = kind[row]
+        weekday = int(((week_hour + at / HOUR) // 24.0) % 7)
+        describe(memory, a, b, pair[row], role, at, before, hour, weekday, remembered.context[row])
+        if role == 1:  # the second row of an event: the pair has met
+            memory.met[pair[row]] *= np.exp(-(at - memory.met_last[pair[row]]) / MET_TAUS)
+            memory.met[pair[row]] += 1.0
+            memory.met_last[pair[row]] = at
+        weigh_bins(memory, a, hour, edges, remembered.evidence[row])
 
-        column = 0
-        for d in range(len(DECAYS)):
-            context[row, column] = np.log(activity[a, d] + 0.01)
-            idle = at - last[b] if not np.isnan(last[b]) else np.inf
-            context[row, column + 1] = np.log(activity[b, d] * np.exp(-idle / decays[d]) + 0.01)
+
+@njit(cache=True)
+def end_wait(memory, a, wait, at, edges):  # noqa: ANN001, ANN201
+    """The wait that an event of `a` ends becomes known."""
+    bins = len(edges) - 1
+    where = min(max(np.searchsorted(edges, wait, side="right") - 1, 0), bins - 1)
+    began = memory.kinds[a, 0]
+    memory.alike[began] *= np.exp(-(at - memory.alike_last[began]) / CLASS_TAU)
+    memory.alike_last[began] = at
+    for decay in range(2):
+        memory.own[a, decay] *= OWN_DECAYS[decay]
+        memory.own[a, decay, 0, where] += 1.0
+        memory.own[a, decay, 1, : where + 1] += 1.0
+        memory.crowd[0, decay, where] += 1.0
+        memory.crowd[1, decay, : where + 1] += 1.0
+    memory.alike[began, 0, where] += 1.0
+    memory.alike[began, 1, : where + 1] += 1.0
+    for back in range(GAPS - 1, 0, -1):
+        memory.gaps[a, back] = memory.gaps[a, back - 1]
+    memory.gaps[a, 0] = wait
+    for speed in range(len(SMOOTHING)):
+        alpha, off = SMOOTHING[speed], np.log1p(wait) - memory.mean[a, speed]
+        memory.mean[a, speed] += alpha * off
+        memory.variance[a, speed] = (1 - alpha) * (memory.variance[a, speed] + alpha * off * off)
+    memory.activity[a] *= np.exp(-wait / TAUS)
+    memory.burst[a] = memory.burst[a] + 1.0 if wait < BURST else 0.0
+
+
+@njit(cache=True)
+def describe(memory, a, b, pair, role, at, before, hour, weekday, context):  # noqa: ANN001, ANN201
+    """The context of the moment; `before` (2) is when `a` acted and was acted on last, without this event."""
+    idle = min(at - memory.last[b].max(), LONG_AGO)
+    column = 0
+    for either in range(2):
+        for tau in range(len(TAUS)):
+            context[column] = np.log(memory.activity[a, either, tau] + 0.01)
+            partners = memory.activity[b, either, tau] * np.exp(-idle / TAUS[tau])
+            context[column + 1] = np.log(partners + 0.01)
             column += 2
-        for g in range(GAPS):
-            context[row, column] = np.log1p(gaps[a, g])
+    context[column] = np.log1p(idle)
+    column += 1
+    for back in range(GAPS):
+        context[column] = np.log1p(memory.gaps[a, back])
+        column += 1
+    for speed in range(len(SMOOTHING)):
+        context[column] = memory.mean[a, speed]
+        context[column + 1] = np.sqrt(memory.variance[a, speed])
+        column += 2
+    context[column] = np.log1p(min(at - before[role], LONG_AGO))
+    context[column + 1] = np.log1p(min(at - before[1 - role], LONG_AGO))
+    context[column + 2] = np.log1p(memory.count[a])
+    context[column + 3] = np.log1p(memory.burst[a])
+    since = at - memory.met_last[pair]
+    context[column + 4] = np.log1p(since)
+    column += 5
+    for tau in range(len(MET_TAUS)):
+        context[column] = np.log(memory.met[pair, tau] * np.exp(-since / MET_TAUS[tau]) + 0.01)
+        column += 1
+    angle = 2 * np.pi * hour / 24.0
+    for harmonic in range(1, 3):
+        context[column] = np.sin(harmonic * angle)
+        context[column + 1] = np.cos(harmonic * angle)
+        column += 2
+    for day in range(7):
+        context[column] = 1.0 if weekday == day else 0.0
+        column += 1
+    for tau in range(len(BUSY_TAUS)):
+        context[column] = np.log1p(memory.busy[tau])
+        column += 1
+    for back in range(KINDS_BACK):
+        for kind in range(len(memory.alike)):
+            context[column] = 1.0 if memory.kinds[a, back] == kind else 0.0
             column += 1
-        pair = (min(a, b), max(a, b))
-        context[row, column] = np.log1p(at - met[pair]) if pair in met else 18.0
-        if role[row] == 1:
-            met[pair] = at
-        context[row, column + 1] = np.log1p(events[a])
-        angle = 2 * np.pi * hour / 24.0
-        for harmonic in range(2):
-            context[row, column + 2 + 2 * harmonic] = np.sin((harmonic + 1) * angle)
-            context[row, column + 3 + 2 * harmonic] = np.cos((harmonic + 1) * angle)
-        context[row, column + 6] = ((week_hour + at / 3_600.0) // 24.0) % 7 >= 5  # a weekend
-        context[row, column + 7] = np.log1p(busy[0])
-        context[row, column + 8] = np.log1p(busy[1])
-        context[row, column + 9] = role[row]
-        gap[row] = gaps[a, 0]
-        rate[row] = activity[a, -1] / DECAYS[-1]
 
-        prior = crowd_profile / crowd_profile.sum() * PROFILE_PRIOR
-        level = (profile[a].sum() + PROFILE_PRIOR) / 24.0
-        for h in range(48):
-            cumulative[h + 1] = cumulative[h] + (profile[a, h % 24] + prior[h % 24]) / level
-        for j in range(bins):
-            for d in range(2):
-                evidence[row, j, d] = logit(crowd[0, d, j] / crowd[1, d, j])
-            crowd_hazard = crowd[0, 1, j] / crowd[1, 1, j]
-            hazard = (own[a, 0, j] + OWN_PRIOR * crowd_hazard) / (own[a, 1, j] + OWN_PRIOR)
-            evidence[row, j, 2] = logit(hazard)
-            evidence[row, j, 3] = np.log(own[a, 1, j] + 0.1)
-            habit = 1.0  # a bin of a day or later covers every hour
-            if edges[j] < 86_400.0:
-                start = hour + edges[j] / 3_600.0
-                end = max(hour + min(edges[j + 1], 86_400.0) / 3_600.0, start + 1.0 / 3_600.0)
-                habit = (at_hour(cumulative, end) - at_hour(cumulative, start)) / (end - start)
-            evidence[row, j, 4] = np.log(habit + 0.02)
+
+@njit(cache=True)
+def weigh_bins(memory, a, hour, edges, evidence):  # noqa: ANN001, ANN201
+    """The evidence of each bin for the wait that `a` begins now, at this hour of the day."""
+    prior = memory.crowd_profile / memory.crowd_profile.sum() * PROFILE_PRIOR
+    level = (memory.profile[a].sum() + PROFILE_PRIOR) / 24.0
+    for h in range(48):
+        memory.hours[h + 1] = memory.hours[h] + (memory.profile[a, h % 24] + prior[h % 24]) / level
+    alike = memory.alike[memory.kinds[a, 0]]
+    for j in range(len(edges) - 1):
+        for decay in range(2):
+            evidence[j, decay] = logit(memory.crowd[0, decay, j] / memory.crowd[1, decay, j])
+        usual = memory.crowd[0, 1, j] / memory.crowd[1, 1, j]
+        usual = (alike[0, j] + CLASS_PRIOR * usual) / (alike[1, j] + CLASS_PRIOR)
+        evidence[j, 2] = logit(usual)
+        for decay in range(2):
+            own = memory.own[a, decay]
+            evidence[j, 3 + 2 * decay] = logit((own[0, j] + OWN_PRIOR * usual) / (own[1, j] + OWN_PRIOR))
+            evidence[j, 4 + 2 * decay] = np.log(own[1, j] + 0.1)
+        habit = 1.0  # a bin of a day or later covers every hour
+        if edges[j] < DAY:
+            start = hour + edges[j] / HOUR
+            end = max(hour + min(edges[j + 1], DAY) / HOUR, start + 1.0 / HOUR)
+            habit = (at_hour(memory.hours, end) - at_hour(memory.hours, start)) / (end - start)
+        evidence[j, 7] = np.log(habit + 0.02)
 
 
 @njit(cache=True)

@@ -25,38 +25,13 @@ from model.history.events import Events
 from model.history.standard import Standard
 from model.rem.standard import standard_of, standard_tensors
 from model.when.questions import ask_all, learning_questions
-from pipeline.results.waits import DAY, HORIZONS
+from model.when.settings import PairSettings
+from pipeline.results.waits import DAY, HORIZONS, differences
 
-# Where the rate may change, in days ahead; the last bin has no end.
-EDGES = np.array([0, 1 / 96, 1 / 24, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 7, 14, 30])
+# Where the rate may change, in days ahead: fine at first, as replies and bursts are; the last bin has no end.
+EDGES = np.array([0, 1, 10, 60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_600]) / DAY
+EDGES = np.append(EDGES, [1, 2, 4, 7, 14, 30])
 ROWS_AT_ONCE = 65_536
-
-
-@dataclass(frozen=True)
-class PairSettings:
-    """How a pair hazard is learned.
-
-    `questions` are nodes at a moment, each with all its candidates; of the candidates with neither a past
-    nor an event, `strangers` are kept and stand for all of them.
-    """
-
-    questions: int = 6_000
-    strangers: int = 20
-    hidden: int = 32
-    epochs: int = 3
-    batch: int = 1_024
-    learning_rate: float = 3e-3
-    weight_decay: float = 1e-2
-    dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        for name in ("questions", "strangers", "hidden", "epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} takes 1 or more, not {getattr(self, name)}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout takes a number in [0, 1), not {self.dropout}")
 
 
 class PairHazard(nn.Module):
@@ -134,6 +109,12 @@ def days_in_bins(seconds: np.ndarray) -> np.ndarray:
     return np.clip(np.asarray(seconds)[:, None] / DAY, EDGES, np.append(EDGES[1:], np.inf)) - EDGES
 
 
+def pair_masses(hazard: PairHazard, statistics: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The probability (M, E) that each wait ends between two `edges` (E + 1), in seconds."""
+    ahead = hazard.rates(statistics) @ days_in_bins(edges).T  # (M, E + 1), expected events
+    return differences(1 - np.exp(-ahead))
+
+
 def survival(rates: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     """P(no event within `seconds`) (M)."""
     return np.exp(-(rates * days_in_bins(seconds)).sum(axis=1))
@@ -163,13 +144,14 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
         seed,
     )
     standard = Standard.of(asked.statistics)
-    days = days_in_bins(asked.seconds)
+    seconds = asked.seconds + 0.5  # whole seconds: an event lies in the middle of its own
+    days = days_in_bins(seconds)
     rows = [
         torch.from_numpy(array)
         for array in (
             standard(asked.statistics).astype(np.float16),
             days.astype(np.float32),
-            np.searchsorted(EDGES * DAY, asked.seconds, side="right") - 1,
+            np.searchsorted(EDGES * DAY, seconds, side="right") - 1,
             (~asked.open).astype(np.float32),
             asked.weight.astype(np.float32),
         )

@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names
 from pipeline.lake import Lake, read_parquet, write_parquet
-from pipeline.schemas import BASELINES, MODEL, Table
+from pipeline.schemas import BASELINES, CALIBRATION, MODEL, NEXT_EVENT_TIME, Table
 from pipeline.variants import variant_key
 
 MODEL_NAMES = [column.name for column in MODEL[:3]]  # dataset, variant and interaction
@@ -48,10 +48,12 @@ def last_finished(lake: Lake, table: str, fresh: pl.DataFrame) -> pl.DataFrame:
 
 
 def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:
-    """What is stored of a result table: one file, or for the baselines one beside each event table."""
-    if table == BASELINES.name:
+    """What is stored of a result table: one file, or one of each dataset for what its lane measures."""
+    of_lane = {BASELINES.name: lake.dataset, NEXT_EVENT_TIME.name: lake.waiting_times}
+    of_lane |= {CALIBRATION.name: lake.waiting_times}
+    if table in of_lane:
         for dataset in dataset_names(lake):
-            path = lake.dataset(dataset) / "baselines.parquet"
+            path = of_lane[table](dataset) / f"{table}.parquet"
             if path.exists():
                 yield read_parquet(path).with_columns(dataset=pl.lit(dataset))
     elif (path := lake.results / f"{table}.parquet").exists():

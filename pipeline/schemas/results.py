@@ -1,4 +1,4 @@
-"""Results: `results/<name>.parquet`; baselines lie beside their event table."""
+"""Results: `results/<name>.parquet`; baselines and scores of waits lie in folders of datasets."""
 
 from pipeline.schemas.columns import BY_ROLE, DATASET, METRIC_COLUMNS, MODEL
 from pipeline.schemas.table import (
@@ -96,6 +96,49 @@ TRAINING_CURVES = Table(
     "One row per trained variant, seed and optimizer step.",
     (*MODEL, *CURVES.columns[1:], *DATED),
 )
+PREDICTOR_OF_TIME = Column(
+    "predictor", TEXT, "`hazard` (learned), or one that learns nothing: `histogram`, `lognormal`, …"
+)
+SUBJECT = Column("subject", TEXT, "whose next event: `node`, in either role, or `pair`, a on b")
+FORECAST_SPLIT = Column("split", TEXT, "`validation` or `test`: where the waits begin")
+NEXT_EVENT_TIME = Table(
+    "next_event_time",
+    "One row per predictor, subject and split: how well the time of the next communication was forecast.",
+    (
+        DATASET,
+        PREDICTOR_OF_TIME,
+        SUBJECT,
+        FORECAST_SPLIT,
+        Column("waits", COUNT, "waits that ended: what the log score and CRPS are of"),
+        Column("open_waits", COUNT, "waits that had not ended when the split did"),
+        Column("log_score", NUMBER, "mean log probability of the very second (nats, higher is better)"),
+        Column("gain", NUMBER, "log score over the best predictor that learns nothing (nats)"),
+        Column("crps_hours", NUMBER, "continuous ranked probability score (hours, lower is better)"),
+        Column("pit_distance", NUMBER, "how far the probability integral transform is from uniform, 0 to 1"),
+        Column("pit_lowest_tenth", NUMBER, "share of waits in the shortest tenth that was forecast: 0.1"),
+        Column("brier_1h", NUMBER, "Brier score of an event within an hour (lower is better)"),
+        Column("brier_1d", NUMBER, "within a day"),
+        Column("brier_7d", NUMBER, "within seven days"),
+        Column("brier_skill_1d", NUMBER, "share of `frequency`'s `brier_1d` that is saved"),
+        *DATED,
+    ),
+)
+CALIBRATION = Table(
+    "calibration",
+    "One row per predictor, subject, split, horizon and tenth of the scale: what was forecast and what came.",
+    (
+        DATASET,
+        PREDICTOR_OF_TIME,
+        SUBJECT,
+        FORECAST_SPLIT,
+        Column("horizon", TEXT, "`1 h`, `1 d` or `7 d`"),
+        Column("tenth", COUNT, "tenth of the scale of probabilities, from 0"),
+        Column("predicted", NUMBER, "mean probability of an event within the horizon"),
+        Column("observed", NUMBER, "share of waits that ended within it"),
+        Column("forecasts", COUNT, "how many forecasts lie in this tenth"),
+        *DATED,
+    ),
+)
 RESULTS = named(
     (
         LINK_PREDICTION,
@@ -104,6 +147,8 @@ RESULTS = named(
         BASELINES,
         ATTENTION_AUC,
         TRAINING_CURVES,
+        NEXT_EVENT_TIME,
+        CALIBRATION,
     )
 )
 LEFT_OUT = Table(

@@ -20,7 +20,7 @@ def definitions(tmp_path: Path) -> Definitions:
 
 
 def test_every_asset_of_the_design_is_there(definitions: Definitions) -> None:
-    chain = {"event_table", "trained_models", "no_learn_baselines"}
+    chain = {"event_table", "trained_models", "no_learn_baselines", "waiting_times"}
     assert {key.to_user_string() for key in definitions.resolve_all_asset_keys()} == {
         "gharchive_files",
         "github_events",

@@ -1,5 +1,6 @@
 """The hazard of a node's next event: causal, calibrated, exact."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,14 @@ import torch
 
 from model.stream import COMMUNICATION
 from model.when.hazard import (
-    HazardSettings,
+    HazardNetwork,
     bin_edges,
     forecast_masses,
     learn_hazard,
     negative_log_likelihood,
 )
 from model.when.memory import node_waits, remember
+from model.when.settings import HazardSettings
 from pipeline.results.waits import Waits, bin_of, score_waits
 from tests.model.streams import random_stream
 
@@ -51,9 +53,9 @@ def test_what_is_remembered_at_a_moment_does_not_depend_on_what_follows() -> Non
     changed[half:] = (changed[half:] + 1) % 6
     later = waits.began.copy()
     later[half:] += 1e6
-    before = remember(waits, partner, role, 6, EDGES, 0.0)
+    before = remember(waits, partner, role, 2, 6, EDGES, 0.0)
     other = type(waits)(changed, later, waits.seconds * 3, ~waits.open)
-    after = remember(other, partner, role, 6, EDGES, 0.0)
+    after = remember(other, partner, role, 2, 6, EDGES, 0.0)
     for one, two in zip(before, after, strict=True):
         assert np.array_equal(one[:half], two[:half])
 
@@ -85,9 +87,9 @@ def test_the_hazard_finds_a_rhythm_that_pooled_waits_hide() -> None:
     partner, role = (waits.node + 1) % 6, np.zeros(len(node), dtype=np.int64)
     settings = HazardSettings(bins=12, epochs=6, batch=64, skipped=50)
     edges = bin_edges(waits, settings.bins)
-    context, evidence, _, _ = remember(waits, partner, role, 6, edges, 0.0)
+    context, evidence = remember(waits, partner, role, 2, 6, edges, 0.0)
     network = learn_hazard(waits, context, evidence, edges, settings, seed=0)
-    learned = score_waits(waits, forecast_masses([network], context, evidence)[0].double().numpy(), edges)
+    learned = score_waits(waits, forecast_masses(network, context, evidence), edges)
     pooled = np.bincount(bin_of(waits.seconds, edges), minlength=len(edges) - 1)
     histogram = score_waits(waits, np.broadcast_to(pooled / pooled.sum(), evidence.shape[:2]), edges)
     assert learned["log_score"] > histogram["log_score"] + 0.2
@@ -98,10 +100,40 @@ def test_the_same_seed_gives_the_same_network() -> None:
     waits, partner, role = node_waits(stream)
     settings = HazardSettings(bins=5, epochs=1, skipped=5)
     edges = bin_edges(waits, settings.bins)
-    context, evidence, _, _ = remember(waits, partner, role, 5, edges, 0.0)
+    context, evidence = remember(waits, partner, role, 2, 5, edges, 0.0)
     one, two = (learn_hazard(waits, context, evidence, edges, settings, seed=7) for _ in range(2))
     for name, weights in one.state_dict().items():
         assert torch.equal(weights, two.state_dict()[name])
+
+
+def test_a_stored_network_forecasts_the_same(tmp_path: Path) -> None:
+    stream = random_stream(nodes=5, events=200, seed=4)
+    waits, partner, role = node_waits(stream)
+    settings = HazardSettings(bins=5, epochs=1, skipped=5)
+    edges = bin_edges(waits, settings.bins)
+    context, evidence = remember(waits, partner, role, 2, 5, edges, 0.0)
+    network = learn_hazard(waits, context, evidence, edges, settings, seed=7)
+    network.save(tmp_path / "nodes.safetensors")
+    stored = HazardNetwork.load(tmp_path / "nodes.safetensors")
+    assert np.array_equal(stored.edges.numpy(), edges)
+    assert np.array_equal(
+        forecast_masses(network, context, evidence), forecast_masses(stored, context, evidence)
+    )
+
+
+def test_the_likelihood_is_that_of_a_coin_tossed_for_each_bin() -> None:
+    eta = torch.randn(1, 4, dtype=torch.float64)
+    chance = torch.sigmoid(eta)[0].tolist()
+    for where in range(4):
+        survived = float(np.prod([1 - chance[b] for b in range(where)]))
+        for still_open, slow in (
+            (False, survived * chance[where]),
+            (True, survived * (1 - chance[where]) ** 0.3),
+        ):
+            loss = negative_log_likelihood(
+                eta, torch.tensor([where]), torch.tensor([0.3]), torch.tensor([still_open])
+            )
+            assert loss.item() == pytest.approx(-np.log(slow))
 
 
 @pytest.mark.parametrize("wrong", [{"bins": 0}, {"learning_rate": -1.0}, {"dropout": 1.0}])

@@ -14,7 +14,6 @@ from model.stream import COMMUNICATION
 from model.when.pairs import (
     EDGES,
     PairHazard,
-    PairSettings,
     days_in_bins,
     expected_seconds,
     forecast_pairs,
@@ -23,6 +22,7 @@ from model.when.pairs import (
     survival,
 )
 from model.when.questions import after_events, answers, ask_all, at_moments
+from model.when.settings import PairSettings
 from pipeline.lake import Lake
 from pipeline.results.waits import DAY
 from tests.small_world import store_table
@@ -58,7 +58,7 @@ def test_the_likelihood_is_that_of_a_rate_followed_second_by_second() -> None:
 
 
 def test_the_expected_time_is_the_integral_of_the_probability_of_still_waiting() -> None:
-    days = np.concatenate([np.linspace(0, 60, 600_001)])
+    days = np.linspace(0, 60, 600_001)
     for row in range(len(RATES)):
         waiting = survival(np.repeat(RATES[[row]], len(days), axis=0), days * DAY)
         slow = np.trapezoid(waiting, days) + waiting[-1] / RATES[row, -1]

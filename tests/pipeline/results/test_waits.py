@@ -1,19 +1,25 @@
 """Scores of forecast waiting times, against plain definitions."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from pipeline.results.waits import (
     DAY,
+    Past,
     Waits,
     bin_of,
     continuous_ranked_probability,
     no_learn_forecasts,
     outcomes,
+    past_of,
+    pit_distribution,
     probability_integral,
     probability_within,
     reliability,
     score_waits,
+    scored,
+    waits_between,
 )
 
 EDGES = np.array([0.0, 1.0, 10.0, 100.0, 1_000.0])
@@ -52,7 +58,7 @@ def test_the_probability_integral_of_waits_drawn_from_their_forecast_is_uniform(
     masses = some_masses(20_000)
     bins = (rng.random((20_000, 1)) > np.cumsum(masses, axis=1)).sum(axis=1)
     seconds = np.floor(EDGES[bins] + rng.random(20_000) * np.diff(EDGES)[bins])
-    pit = probability_integral(seconds, masses, EDGES)
+    pit = probability_integral(some_waits(seconds.tolist()), masses, EDGES)
     assert np.histogram(pit, 10, (0, 1))[0] == pytest.approx(np.full(10, 2_000), abs=200)
 
 
@@ -104,8 +110,52 @@ def test_every_predictor_that_learns_nothing_gives_a_whole_distribution() -> Non
     gap = rng.lognormal(8, 2, 40)
     edges = np.array([0.0, 1.0, 60.0, 3_600.0, DAY, 400 * DAY])
     names = []
-    for name, masses in no_learn_forecasts(known, rng.lognormal(8, 2, 300), gap, 1 / gap, edges):
+    known_past = Past(rng.lognormal(8, 2, 300), np.ones(300), np.ones(300))
+    for name, masses in no_learn_forecasts(known, known_past, Past(gap, 1 / gap, 2 / gap), edges):
         names.append(name)
         assert masses.shape == (40, 5)
         assert masses.sum(axis=1) == pytest.approx(np.ones(40))
-    assert names == ["histogram", "lognormal", "last_gap", "rate"]
+    assert names == ["histogram", "lognormal", "last_gap", "rate", "frequency"]
+
+
+def test_open_waits_do_not_make_a_calibrated_forecast_look_otherwise() -> None:
+    rng = np.random.default_rng(6)
+    pit, seen = rng.random(20_000), 0.2 + rng.random(20_000)
+    still_open = seen < pit
+    values, share = pit_distribution(np.minimum(pit, seen), still_open)
+    assert np.abs(share - values).max() < 0.02
+    ended = np.sort(pit[~still_open])
+    assert np.abs((np.arange(len(ended)) + 1) / len(ended) - ended).max() > 0.1
+
+
+def test_open_waits_are_counted_apart() -> None:
+    scores = score_waits(some_waits([5.0, 50.0, 500.0], [False, True, False]), some_masses(3), EDGES)
+    assert (scores["waits"], scores["open_waits"]) == (2, 1)
+
+
+def test_a_wait_runs_to_the_next_moment_of_the_same_node() -> None:
+    waits = waits_between(np.array([0, 1, 0, 1, 0]), np.array([0.0, 0.0, 7.0, 9.0, 9.0]), 20.0)
+    assert waits.seconds.tolist() == [7.0, 9.0, 2.0, 11.0, 11.0]
+    assert waits.open.tolist() == [False, False, False, True, True]
+
+
+def test_the_past_of_a_wait_is_what_came_before_it() -> None:
+    began = np.array([0.0, 2.0 * DAY, 3.0 * DAY])
+    past = past_of(waits_between(np.zeros(3, dtype=np.int64), began, 9.0 * DAY))
+    assert past.gap.tolist() == [7 * DAY, 2 * DAY, DAY]
+    assert past.frequency[2] == pytest.approx(3 / (3 * DAY))
+    slow = sum(np.exp(-days / 30) for days in (3, 1, 0)) / (30 * DAY)
+    assert past.rate[2] == pytest.approx(slow)
+
+
+def test_gain_is_over_the_best_that_learns_nothing_and_skill_over_frequency() -> None:
+    waits, masses = some_waits([5.0, 50.0, 500.0, 2.0]), some_masses(4)
+    flat = np.full((4, 4), 0.25)
+    others = [("flat", flat), ("frequency", masses[::-1])]
+    scores, calibration = scored(waits, EDGES, ("hazard", masses), iter(others))
+    best = max(score_waits(waits, of, EDGES)["log_score"] for _, of in others)
+    assert scores["gain"][0] == pytest.approx(scores["log_score"][0] - best)
+    assert scores["brier_skill_1d"][2] == 0.0 or np.isnan(scores["brier_skill_1d"][2])
+    assert calibration.group_by("predictor", "horizon").agg(n=pl.sum("forecasts"))[
+        "n"
+    ].unique().to_list() == [4]

@@ -1,0 +1,64 @@
+"""How waiting times are learned. Imports no torch."""
+
+from dataclasses import dataclass, field
+
+VERSION = 1  # of what is learned and of the files: raise it when one of them changes
+
+
+@dataclass(frozen=True)
+class HazardSettings:
+    """How a hazard is learned; `skipped` waits at the stream's start only warm its memory up."""
+
+    bins: int = 40
+    epochs: int = 8
+    batch: int = 128
+    learning_rate: float = 3e-3
+    weight_decay: float = 0.1
+    dropout: float = 0.3
+    hidden: int = 64
+    width: int = 32
+    skipped: int = 500
+
+    def __post_init__(self) -> None:
+        for name in ("bins", "epochs", "batch", "hidden", "width"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} takes 1 or more, not {getattr(self, name)}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout takes a number in [0, 1), not {self.dropout}")
+
+
+@dataclass(frozen=True)
+class PairSettings:
+    """How a pair hazard is learned.
+
+    `questions` are nodes at a moment, each with all its candidates; of the candidates with neither a past
+    nor an event, `strangers` are kept and stand for all of them.
+    """
+
+    questions: int = 6_000
+    strangers: int = 20
+    hidden: int = 32
+    epochs: int = 3
+    batch: int = 1_024
+    learning_rate: float = 3e-3
+    weight_decay: float = 1e-2
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("questions", "strangers", "hidden", "epochs", "batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} takes 1 or more, not {getattr(self, name)}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout takes a number in [0, 1), not {self.dropout}")
+
+
+@dataclass(frozen=True)
+class WhenSettings:
+    """How waiting times are learned."""
+
+    nodes: HazardSettings = field(default_factory=HazardSettings)
+    pairs: PairSettings = field(default_factory=PairSettings)

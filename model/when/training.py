@@ -1,0 +1,151 @@
+"""Waiting times of a dataset: both hazards learned from its event table, scored, and kept in one folder."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from model.history.events import Events, load_events
+from model.stream import COMMUNICATION, Stream
+from model.when.hazard import HazardNetwork, bin_edges, forecast_masses, learn_hazard
+from model.when.memory import node_waits, remember_events
+from model.when.pairs import EDGES, PairHazard, learn_pairs, pair_masses
+from model.when.questions import after_events, answers
+from model.when.settings import VERSION, WhenSettings
+from pipeline.lake import write_json, write_parquet
+from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, scored, waits_between
+from pipeline.schemas import CALIBRATION, FINGERPRINT, NEXT_EVENT_TIME, TABLE_END, Table
+
+SEED = 0
+NODE, PAIR = "node", "pair"
+LEARNED = "hazard"  # the predictor's name in the tables
+
+Scored = tuple[pl.DataFrame, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Period:
+    """Waits that begin in the events `[begin, end)` are forecast by what was learned before `begin`."""
+
+    split: str
+    begin: int
+    end: int
+
+    def moments(self, stream: Stream) -> tuple[float, float]:
+        """When it begins and ends, in seconds: after the last event if it is the last period."""
+        last = float(stream.seconds[-1]) + 1
+        begin, end = (
+            float(stream.seconds[at]) if at < len(stream) else last for at in (self.begin, self.end)
+        )
+        return begin, end
+
+
+def periods(stream: Stream) -> Iterator[Period]:
+    """Validation, forecast after training, and test, forecast after both; without those that are empty."""
+    validation, test = stream.splits
+    for period in (Period("validation", validation, test), Period("test", test, len(stream))):
+        if (stream.k[period.begin : period.end] == COMMUNICATION).any():
+            yield period
+
+
+def split_waits(waits: Waits, period: Period, stream: Stream) -> tuple[Waits, Waits, np.ndarray]:
+    """The waits known when the period begins, those that begin in it as known at its end, and their rows."""
+    begin, end = period.moments(stream)
+    until_end = waits.seen_until(end)
+    rows = np.flatnonzero(until_end.began >= begin)
+    return waits.seen_until(begin), until_end[rows], rows
+
+
+def learn_waiting_times(
+    dataset_folder: Path,
+    folder: Path,
+    settings: WhenSettings | None = None,
+    log: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Learn when nodes and pairs have their next event, and return what waiting_times.json says.
+
+    Scores of validation are of hazards that saw training alone, scores of test of the hazards that stay,
+    which saw both. What was learned before from the same table and settings is not learned again.
+    """
+    torch.set_num_threads(1)
+    settings = settings or WhenSettings()
+    events = load_events(dataset_folder)
+    stream = events.stream
+    identity = {
+        "version": VERSION,
+        "dataset": stream.name,
+        "fingerprint": stream.fingerprint,
+        "settings": asdict(settings),
+    }
+    finished = folder / "waiting_times.json"
+    if finished.exists() and (known := json.loads(finished.read_text(encoding="utf-8"))) == identity:
+        if log is not None:
+            log(f"waiting times of {stream.name}: already learned from this event table; nothing to do")
+        return known
+    finished.unlink(missing_ok=True)
+    scores: list[pl.DataFrame] = []
+    calibration: list[pl.DataFrame] = []
+    for period in periods(stream):
+        for subject, forecast in ((NODE, nodes_of_period), (PAIR, pairs_of_period)):
+            hazard, tables = forecast(events, period, settings)
+            if period.split == "test":
+                hazard.save(folder / f"{subject}s.safetensors")
+            for parts, table in zip((scores, calibration), tables, strict=True):
+                parts.append(table.with_columns(subject=pl.lit(subject), split=pl.lit(period.split)))
+            if log is not None:
+                log(f"waiting times of {stream.name}: {subject}s, {period.split}")
+    for table, parts in ((NEXT_EVENT_TIME, scores), (CALIBRATION, calibration)):
+        write_parquet(named(pl.concat(parts), table, stream), folder / f"{table.name}.parquet")
+    write_json(identity, finished)
+    return identity
+
+
+def named(rows: pl.DataFrame, table: Table, stream: Stream) -> pl.DataFrame:
+    """`rows` as the result table is stored."""
+    names = {"dataset": pl.lit(stream.name), FINGERPRINT.name: pl.lit(stream.fingerprint)}
+    names |= {TABLE_END.name: pl.lit(stream.moment(len(stream)))}
+    return table.stored().cast(rows.with_columns(**names))
+
+
+def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> tuple[HazardNetwork, Scored]:
+    """The hazard of nodes learned before the period, and the scores of the period's waits."""
+    waits = node_waits(events.stream)[0]
+    known, asked, rows = split_waits(waits, period, events.stream)
+    edges = bin_edges(known, settings.nodes.bins)
+    _, remembered = remember_events(events, edges)
+    before = np.arange(len(known))
+    network = learn_hazard(
+        known, remembered.context[before], remembered.evidence[before], edges, settings.nodes, SEED
+    )
+    masses = forecast_masses(network, remembered.context[rows], remembered.evidence[rows])
+    past = past_of(waits)
+    trivial = no_learn_forecasts(known, past[before], past[rows], edges)
+    return network, scored(asked, edges, (LEARNED, masses), trivial)
+
+
+def pair_waits(stream: Stream) -> Waits:
+    """From each communication a→b to the next a→b."""
+    events = stream.k == COMMUNICATION
+    pair = stream.u[events] * stream.nodes + stream.v[events]
+    return waits_between(pair, np.floor(stream.seconds[events]), float(stream.seconds[-1]))
+
+
+def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> tuple[PairHazard, Scored]:
+    """The hazard of pairs learned before the period, and the scores of the period's waits."""
+    stream = events.stream
+    waits = pair_waits(stream)
+    known, asked, rows = split_waits(waits, period, stream)
+    edges = np.union1d(bin_edges(known, settings.nodes.bins), EDGES * DAY)
+    hazard = learn_pairs(events, period.begin, settings.pairs, SEED)
+    questions = after_events(stream, period.begin, period.end)
+    targets = stream.v[questions.position - 1]
+    answered = zip(answers(events, questions, period.end), targets, strict=True)
+    statistics = np.stack([of_all[target] for (of_all, _, _), target in answered])
+    past = past_of(waits)
+    trivial = no_learn_forecasts(known, past[np.arange(len(known))], past[rows], edges)
+    return hazard, scored(asked, edges, (LEARNED, pair_masses(hazard, statistics, edges)), trivial)

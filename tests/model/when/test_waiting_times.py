@@ -1,0 +1,86 @@
+"""Waiting times of a dataset: learned, scored and stored as promised, knowing nothing of what follows."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from model.history.events import load_events
+from model.when.hazard import HazardNetwork
+from model.when.pairs import PairHazard
+from model.when.settings import HazardSettings, PairSettings, WhenSettings
+from model.when.training import learn_waiting_times, nodes_of_period, pairs_of_period, periods
+from pipeline.lake import Lake
+from pipeline.schemas import CALIBRATION, NEXT_EVENT_TIME
+from tests.small_world import store_table
+
+pytestmark = pytest.mark.slow  # compiles
+
+SMALL = WhenSettings(
+    HazardSettings(bins=6, epochs=1, skipped=5), PairSettings(questions=80, strangers=4, hidden=8, epochs=1)
+)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lake = Lake(tmp_path_factory.mktemp("when"))
+    store_table(lake)
+    return lake.dataset("toy")
+
+
+@pytest.fixture(scope="module")
+def folder(dataset: Path) -> Path:
+    folder = dataset.parents[1] / "waiting_times" / "toy"
+    learn_waiting_times(dataset, folder, SMALL)
+    return folder
+
+
+def test_the_tables_have_their_columns_and_a_row_of_each_predictor_subject_and_split(folder: Path) -> None:
+    scores = pl.read_parquet(folder / "next_event_time.parquet")
+    calibration = pl.read_parquet(folder / "calibration.parquet")
+    assert dict(scores.schema) == NEXT_EVENT_TIME.stored().types
+    assert dict(calibration.schema) == CALIBRATION.stored().types
+    assert scores.height == scores.select("predictor", "subject", "split").n_unique() == 6 * 2 * 2
+    assert not scores.null_count().sum_horizontal().sum()
+    assert set(calibration["horizon"]) == {"1 h", "1 d", "7 d"}
+
+
+def test_every_wait_that_begins_in_a_split_is_scored_or_open(dataset: Path, folder: Path) -> None:
+    events = pl.read_parquet(dataset / "events.parquet").filter(pl.col("kind") == "communication")
+    began = dict(events.group_by("split").len().iter_rows())
+    scores = pl.read_parquet(folder / "next_event_time.parquet").filter(pl.col("predictor") == "hazard")
+    for subject, split, waits, still_open in scores.select(
+        "subject", "split", "waits", "open_waits"
+    ).iter_rows():
+        assert waits + still_open == began[split] * (2 if subject == "node" else 1)
+
+
+def test_what_was_learned_is_not_learned_again(dataset: Path, folder: Path) -> None:
+    said: list[str] = []
+    before = (folder / "pairs.safetensors").stat().st_mtime_ns
+    known = learn_waiting_times(dataset, folder, SMALL, said.append)
+    assert (folder / "pairs.safetensors").stat().st_mtime_ns == before
+    assert "nothing to do" in said[0]
+    assert known == json.loads((folder / "waiting_times.json").read_text(encoding="utf-8"))
+    HazardNetwork.load(folder / "nodes.safetensors")
+    PairHazard.load(folder / "pairs.safetensors")
+
+
+def test_scores_of_validation_do_not_change_with_the_events_of_the_test_period(dataset: Path) -> None:
+    events = load_events(dataset)
+    stream, test = events.stream, events.stream.splits[1]
+    later = np.arange(len(stream)) > test
+    changed = replace(
+        stream,
+        u=np.where(later, stream.v, stream.u),
+        v=np.where(later, stream.u, stream.v),
+        seconds=stream.seconds + np.where(later, 1e6, 0.0),
+    )
+    period = next(iter(periods(stream)))
+    for forecast in (nodes_of_period, pairs_of_period):
+        (_, one), (_, two) = (forecast(of, period, SMALL) for of in (events, replace(events, stream=changed)))
+        for before, after in zip(one, two, strict=True):
+            assert before.equals(after)
