@@ -44,4 +44,13 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     click.echo(f"{table.title}: next partners of {node}, by {chosen.label(relations)}")
     for number, partner in enumerate(partners.iter_rows(named=True), start=1):
         reason = f"  ({along(partner['why'], partner['edge_type'])})" if "why" in partner else ""
-        click.echo(f"{number:>4}  {partner['probability']:>7.1%}  {partner['partner']}{reason}")
+        times = in_time(partner.get("within_day"), partner.get("expected_days"))
+        click.echo(f"{number:>4}  {partner['probability']:>7.1%}  {partner['partner']}{times}{reason}")
+
+
+def in_time(within_day: float | None, expected_days: float | None) -> str:
+    """When to expect an event, in words; nothing where that is not learned."""
+    if within_day is None or expected_days is None:
+        return ""
+    when = f"{expected_days:.0f} days" if expected_days >= 2 else f"{24 * expected_days:.0f} h"
+    return f", {within_day:.0%} within a day, expected in {when}"

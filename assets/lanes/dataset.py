@@ -19,6 +19,7 @@ from assets.partitions import variant_partitions
 from assets.training import train_and_report, train_variant, training_checks
 from assets.training_config import training_config
 from assets.versions import version_of_facts, version_of_files
+from assets.waiting_times import learn_apart
 from pipeline.event_table import check_event_table, read_event_table, write_event_table
 from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.results.baselines import baselines
@@ -117,13 +118,10 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         "scored beside predictors that learn nothing.",
     )
     def waiting_times(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
-        from model.when.training import learn_waiting_times
-
         lake = settings.lake
-        folder = lake.waiting_times(spec.name)
         with model_locked(context, lake, spec.name, "waiting_times"), training_slot(context, settings):
-            learned = learn_waiting_times(lake.dataset(spec.name), folder, log=context.log.info)
-            scores = read_parquet(folder / f"{NEXT_EVENT_TIME.name}.parquet")
+            learned = learn_apart(lake, spec.name, context.log.info)
+            scores = read_parquet(lake.waiting_times(spec.name) / f"{NEXT_EVENT_TIME.name}.parquet")
         return MaterializeResult(metadata=shown(scores), data_version=version_of_facts(learned))
 
     @asset(

@@ -19,7 +19,10 @@ from model.rem.network import layout_of, log_intensity
 from model.rem.ranking import score
 from model.rem.settings import RemSettings
 from model.rem.standard import standard_of
+from model.when.pairs import forecast_pairs
+from model.when.stored import stored_pairs
 from pipeline.rem_variants import RemVariant
+from pipeline.results.waits import DAY
 
 
 def with_tuples(values: dict[str, Any]) -> dict[str, Any]:
@@ -46,6 +49,7 @@ class RemForecaster(Forecaster):
         other = {"columns", *(name for name in tensors if name.startswith("standard."))}
         self.weights = {name: tensor[:1] for name, tensor in tensors.items() if name not in other}
         self.reading = self.start()
+        self.pairs = stored_pairs(table, summary["fingerprint"]) if self.variant.by_role else None
 
     def start(self) -> Pass:
         """A history that has read what the weights have learned from."""
@@ -75,7 +79,8 @@ class RemForecaster(Forecaster):
 
         `why` says it in words; `contributions` is what each group of statistics adds to log λ against the
         average candidate; `edge_type` is the edge type along which such an event most probably comes, null
-        where it is the base rate.
+        where it is the base rate. Where waiting times are learned, `within_day` is the probability that the
+        node acts on the partner within a day, and `expected_days` when to expect it; else they are null.
         """
         rows = super().predict(node, at, top)
         source = self.number_of(node)
@@ -85,4 +90,17 @@ class RemForecaster(Forecaster):
             why=pl.Series(map(explanation.why, places), dtype=pl.String),
             contributions=pl.Series(map(explanation.contributions, places)),
             edge_type=pl.Series(map(explanation.edge_type, places), dtype=pl.Int32),
+            **self.times(source, rows["node"].to_numpy(), self.second_of(at)),
         )
+
+    def times(self, node: int, partners: np.ndarray, now: float) -> dict[str, pl.Series | pl.Expr]:
+        """Columns that say when `node` acts on each of `partners`."""
+        if self.pairs is None:
+            return dict.fromkeys(("within_day", "expected_days"), pl.lit(None, pl.Float64))
+        # The hazard standardizes for itself: the same history, read as it is.
+        plain = Pass(self.events, history=self.reading.history)
+        times = forecast_pairs(self.pairs, plain.ask(node, now).x[partners])
+        return {
+            "within_day": pl.Series(times.within["1 d"]),
+            "expected_days": pl.Series(times.expected / DAY),
+        }

@@ -1,4 +1,10 @@
-"""`python -m model.when`: compile the pass over waits before it is needed; done once, it takes no time."""
+"""`python -m model.when TABLE FOLDER`: learn the waiting times of an event table.
+
+Without arguments the pass over waits is compiled before it is needed; done once, it takes no time.
+"""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -6,11 +12,17 @@ from model.when.memory import remember
 from pipeline.results.waits import waits_between
 
 
-def main() -> None:
-    """Follow a few waits."""
+def main(arguments: list[str]) -> None:
+    """Learn, or follow a few waits."""
+    if arguments:
+        from model.when.training import learn_waiting_times
+
+        table, folder = map(Path, arguments)
+        learn_waiting_times(table, folder, log=print)
+        return
     waits = waits_between(np.array([0, 1, 0, 1]), np.arange(4.0), 4.0)
     remember(waits, waits.node[::-1].copy(), np.array([0, 1, 0, 1]), 2, 2, np.array([0.0, 1.0, 60.0]), 0.0)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -74,11 +74,11 @@ def at_moments(stream: Stream, node: np.ndarray, second: np.ndarray) -> Question
 def learning_questions(stream: Stream, end: int, most: int, seed: int) -> Questions:
     """Half of them nodes at random moments, half of them actors just after an event, before `end`.
 
-    There are at most half as many as events. The first tenth of the time is only observed: the past is too
+    There are at most as many as events. The first tenth of the time is only observed: the past is too
     short to learn from.
     """
     random = np.random.default_rng([seed, 2_014])
-    count = max(2, min(most, end // 2, MOST_ROWS // stream.nodes)) // 2
+    count = max(2, min(most, end, MOST_ROWS // stream.nodes)) // 2
     last = float(stream.seconds[end - 1])
     moments = at_moments(
         stream, random.integers(0, stream.nodes, count), random.uniform(last / 10, last, count)

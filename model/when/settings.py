@@ -37,7 +37,7 @@ class PairSettings:
     nor an event, `strangers` are kept and stand for all of them.
     """
 
-    questions: int = 6_000
+    questions: int = 12_000
     strangers: int = 20
     hidden: int = 32
     epochs: int = 3

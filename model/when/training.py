@@ -145,7 +145,7 @@ def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     questions = after_events(stream, period.begin, period.end)
     targets = stream.v[questions.position - 1]
     answered = zip(answers(events, questions, period.end), targets, strict=True)
-    statistics = np.stack([of_all[target] for (of_all, _, _), target in answered])
+    statistics = np.stack([known.x[target] for (known, _, _), target in answered])
     past = past_of(waits)
     trivial = no_learn_forecasts(known, past[np.arange(len(known))], past[rows], edges)
     return hazard, scored(asked, edges, (LEARNED, pair_masses(hazard, statistics, edges)), trivial)

@@ -10,6 +10,7 @@ from pipeline.show.figures.adjacency import adjacency
 from pipeline.show.figures.bars import baseline_bars
 from pipeline.show.figures.curves import training_curves
 from pipeline.show.figures.embeddings import embeddings
+from pipeline.show.figures.reliability import reliability_diagram
 from pipeline.show.figures.style import save
 from pipeline.show.figures.subgraphs import subgraphs
 
@@ -49,6 +50,7 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
         subgraphs(table, showcase(attentive, relations)) if attentive else None,
         embeddings(table, embedded) if embedded else None,
         baseline_bars(lake, table),
+        reliability_diagram(lake, table),
     ]
     for figure in figures:
         if figure is not None:

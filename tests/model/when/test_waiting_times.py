@@ -8,12 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from model import load
 from model.history.events import load_events
+from model.rem.settings import RemSettings
+from model.rem.training import train_rem
 from model.when.hazard import HazardNetwork
 from model.when.pairs import PairHazard
 from model.when.settings import HazardSettings, PairSettings, WhenSettings
 from model.when.training import learn_waiting_times, nodes_of_period, pairs_of_period, periods
 from pipeline.lake import Lake
+from pipeline.rem_variants import RemVariant
 from pipeline.schemas import CALIBRATION, NEXT_EVENT_TIME
 from tests.small_world import store_table
 
@@ -84,3 +88,18 @@ def test_scores_of_validation_do_not_change_with_the_events_of_the_test_period(d
         (_, one), (_, two) = (forecast(of, period, SMALL) for of in (events, replace(events, stream=changed)))
         for before, after in zip(one, two, strict=True):
             assert before.equals(after)
+
+
+def test_a_relational_event_model_says_when_once_waiting_times_are_learned(
+    dataset: Path, folder: Path, tmp_path: Path
+) -> None:
+    settings = RemSettings(seeds=(0,), epochs=1, batch=16, candidates=5, hidden=(8, 4), base_hidden=(6, 3))
+    train_rem(dataset, RemVariant(), settings, tmp_path)
+    rows = load(tmp_path, dataset).predict(3, top=4)
+    assert rows["within_day"].is_between(0, 1).all()
+    assert (rows["expected_days"] > 0).all()
+    learned = folder / "waiting_times.json"
+    text = learned.read_text(encoding="utf-8")
+    learned.unlink()
+    assert load(tmp_path, dataset).predict(3, top=4)["within_day"].null_count() == 4
+    learned.write_text(text, encoding="utf-8")

@@ -48,6 +48,7 @@ def test_every_figure_of_the_paper_is_drawn_as_svg_and_png(toy_results, drawn):
         "subgraphs",
         "embeddings",
         "baselines",
+        "reliability",
     ]
     for figure in drawn:
         assert figure.svg.parent == toy_results.home / "figures" / "toy"
@@ -91,7 +92,11 @@ def test_a_variant_without_attention_lacks_its_figures_and_earlier_ones_are_remo
     folder = lake.home / "figures" / "toy"
     folder.mkdir(parents=True)
     (folder / "adjacency.svg").write_text("<svg/>")
-    assert [figure.name for figure in draw_figures(lake, "toy")] == ["training_curves", "baselines"]
+    assert [figure.name for figure in draw_figures(lake, "toy")] == [
+        "training_curves",
+        "baselines",
+        "reliability",
+    ]
     assert not (folder / "adjacency.svg").exists()
 
 

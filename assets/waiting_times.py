@@ -1,0 +1,26 @@
+"""Learning waiting times in a process of its own: what torch leaves behind would not end well in ours."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.lake import Lake
+
+
+def learn_apart(lake: Lake, dataset: str, log: Callable[[str], None]) -> dict[str, Any]:
+    """Learn when nodes and pairs of a dataset have their next event; return what waiting_times.json says."""
+    folder = lake.waiting_times(dataset)
+    process = subprocess.run(  # noqa: S603 - this interpreter, and paths of our own
+        [sys.executable, "-m", "model.when", str(lake.dataset(dataset)), str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for line in process.stdout.splitlines():
+        log(line)
+    if process.returncode != 0:
+        reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+        raise RuntimeError(f"waiting times of {dataset} could not be learned: {reason}")
+    return json.loads((folder / "waiting_times.json").read_text(encoding="utf-8"))
