@@ -29,22 +29,24 @@ SMALL = WhenSettings(
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def waiting_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = Lake(tmp_path_factory.mktemp("when"))
     store_table(lake)
     return lake.dataset("toy")
 
 
 @pytest.fixture(scope="module")
-def folder(dataset: Path) -> Path:
-    folder = dataset.parents[1] / "waiting_times" / "toy"
-    learn_waiting_times(dataset, folder, SMALL)
+def waiting_folder(waiting_dataset: Path) -> Path:
+    folder = waiting_dataset.parents[1] / "waiting_times" / "toy"
+    learn_waiting_times(waiting_dataset, folder, SMALL)
     return folder
 
 
-def test_the_tables_have_their_columns_and_a_row_of_each_predictor_subject_and_split(folder: Path) -> None:
-    scores = pl.read_parquet(folder / "next_event_time.parquet")
-    calibration = pl.read_parquet(folder / "calibration.parquet")
+def test_the_tables_have_their_columns_and_a_row_of_each_predictor_subject_and_split(
+    waiting_folder: Path,
+) -> None:
+    scores = pl.read_parquet(waiting_folder / "next_event_time.parquet")
+    calibration = pl.read_parquet(waiting_folder / "calibration.parquet")
     assert dict(scores.schema) == NEXT_EVENT_TIME.stored().types
     assert dict(calibration.schema) == CALIBRATION.stored().types
     assert scores.height == scores.select("predictor", "subject", "split").n_unique() == 6 * 2 * 2
@@ -52,29 +54,33 @@ def test_the_tables_have_their_columns_and_a_row_of_each_predictor_subject_and_s
     assert set(calibration["horizon"]) == {"1 h", "1 d", "7 d"}
 
 
-def test_every_wait_that_begins_in_a_split_is_scored_or_open(dataset: Path, folder: Path) -> None:
-    events = pl.read_parquet(dataset / "events.parquet").filter(pl.col("kind") == "communication")
+def test_every_wait_that_begins_in_a_split_is_scored_or_open(
+    waiting_dataset: Path, waiting_folder: Path
+) -> None:
+    events = pl.read_parquet(waiting_dataset / "events.parquet").filter(pl.col("kind") == "communication")
     began = dict(events.group_by("split").len().iter_rows())
-    scores = pl.read_parquet(folder / "next_event_time.parquet").filter(pl.col("predictor") == "hazard")
+    scores = pl.read_parquet(waiting_folder / "next_event_time.parquet").filter(
+        pl.col("predictor") == "hazard"
+    )
     for subject, split, waits, still_open in scores.select(
         "subject", "split", "waits", "open_waits"
     ).iter_rows():
         assert waits + still_open == began[split] * (2 if subject == "node" else 1)
 
 
-def test_what_was_learned_is_not_learned_again(dataset: Path, folder: Path) -> None:
+def test_what_was_learned_is_not_learned_again(waiting_dataset: Path, waiting_folder: Path) -> None:
     said: list[str] = []
-    before = (folder / "pairs.safetensors").stat().st_mtime_ns
-    known = learn_waiting_times(dataset, folder, SMALL, said.append)
-    assert (folder / "pairs.safetensors").stat().st_mtime_ns == before
+    before = (waiting_folder / "pairs.safetensors").stat().st_mtime_ns
+    known = learn_waiting_times(waiting_dataset, waiting_folder, SMALL, said.append)
+    assert (waiting_folder / "pairs.safetensors").stat().st_mtime_ns == before
     assert "nothing to do" in said[0]
-    assert known == json.loads((folder / "waiting_times.json").read_text(encoding="utf-8"))
-    HazardNetwork.load(folder / "nodes.safetensors")
-    PairHazard.load(folder / "pairs.safetensors")
+    assert known == json.loads((waiting_folder / "waiting_times.json").read_text(encoding="utf-8"))
+    HazardNetwork.load(waiting_folder / "nodes.safetensors")
+    PairHazard.load(waiting_folder / "pairs.safetensors")
 
 
-def test_scores_of_validation_do_not_change_with_the_events_of_the_test_period(dataset: Path) -> None:
-    events = load_events(dataset)
+def test_scores_of_validation_do_not_change_with_the_events_of_the_test_period(waiting_dataset: Path) -> None:
+    events = load_events(waiting_dataset)
     stream, test = events.stream, events.stream.splits[1]
     later = np.arange(len(stream)) > test
     changed = replace(
@@ -91,15 +97,15 @@ def test_scores_of_validation_do_not_change_with_the_events_of_the_test_period(d
 
 
 def test_a_relational_event_model_says_when_once_waiting_times_are_learned(
-    dataset: Path, folder: Path, tmp_path: Path
+    waiting_dataset: Path, waiting_folder: Path, tmp_path: Path
 ) -> None:
     settings = RemSettings(seeds=(0,), epochs=1, batch=16, candidates=5, hidden=(8, 4), base_hidden=(6, 3))
-    train_rem(dataset, RemVariant(), settings, tmp_path)
-    rows = load(tmp_path, dataset).predict(3, top=4)
+    train_rem(waiting_dataset, RemVariant(), settings, tmp_path)
+    rows = load(tmp_path, waiting_dataset).predict(3, top=4)
     assert rows["within_day"].is_between(0, 1).all()
     assert (rows["expected_days"] > 0).all()
-    learned = folder / "waiting_times.json"
+    learned = waiting_folder / "waiting_times.json"
     text = learned.read_text(encoding="utf-8")
     learned.unlink()
-    assert load(tmp_path, dataset).predict(3, top=4)["within_day"].null_count() == 4
+    assert load(tmp_path, waiting_dataset).predict(3, top=4)["within_day"].null_count() == 4
     learned.write_text(text, encoding="utf-8")
