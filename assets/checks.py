@@ -45,8 +45,13 @@ ARCHIVE_CHECKS = [
 ]
 
 
-def judge_days(lake: Lake, days: Sequence[date]) -> list[AssetCheckResult]:
-    """The archive's checks over the days of a run, hour by hour so that memory stays that of one hour."""
+def judge_days(
+    lake: Lake, days: Sequence[date], failed_hours_are: AssetCheckSeverity = AssetCheckSeverity.ERROR
+) -> list[AssetCheckResult]:
+    """The archive's checks over the days of a run, hour by hour so that memory stays that of one hour.
+
+    An hour that failed is red in the UI; a headless run warns and goes on with what there is.
+    """
     accounts = {path: read_account(path) for path in (account_path(lake, day) for day in days)}
     readable = [account for account in accounts.values() if account is not None]
     account = pl.concat(readable) if readable else pl.DataFrame(schema=GHARCHIVE_FILES.types)
@@ -59,12 +64,16 @@ def judge_days(lake: Lake, days: Sequence[date]) -> list[AssetCheckResult]:
             faults += [f"{day} {part.name}: {fault}" for fault in event_faults(read_parquet(part))]
         for part in sorted((lake.github_quarantine / f"date={day}").glob("*.parquet")):
             faults += [f"{day} {part.name}: {fault}" for fault in quarantine_faults(read_parquet(part))]
-    warning = AssetCheckSeverity.WARN
     return [
         result("every_event_accounted_for", not unbalanced, {"files": unbalanced}),
-        result("little_quarantined", share <= LARGEST_QUARANTINED_SHARE, {"share": share}, warning),
+        result(
+            "little_quarantined",
+            share <= LARGEST_QUARANTINED_SHARE,
+            {"share": share},
+            AssetCheckSeverity.WARN,
+        ),
         result("columns_as_promised", not faults, {"faults": faults}),
-        result("no_hour_failed", not failed, {"files": failed}, warning),
+        result("no_hour_failed", not failed, {"files": failed}, failed_hours_are),
     ]
 
 

@@ -15,14 +15,13 @@ from dagster import AssetExecutionContext, OpExecutionContext
 from assets.headless.instance import HEADLESS
 from pipeline.lake import Lake
 from pipeline.locks import hold, hold_one_of
+from pipeline.progress import announce
 from pipeline.settings import Settings
 
 Context = AssetExecutionContext | OpExecutionContext
 LONGEST_WAIT = 3600.0  # seconds, for a day or a table: either is made within minutes
 LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
-FETCHING_SLOTS = (
-    2  # runs that fetch at a time, each over four connections: more is no kindness to the archive
-)
+FETCHING_SLOTS = 2  # each fetches over four connections: more is no kindness to the archive
 
 
 def day_locked(context: Context, lake: Lake, day: date) -> AbstractContextManager[object]:
@@ -60,10 +59,21 @@ def fetching_slot(context: Context, lake: Lake) -> AbstractContextManager[object
     return _slot(context, lake, "gharchive", FETCHING_SLOTS)
 
 
-def _slot(context: Context, lake: Lake, kind: str, count: int) -> AbstractContextManager[object]:
+@contextmanager
+def _slot(context: Context, lake: Lake, kind: str, count: int) -> Generator[None]:
     slots = [lake.lock("slots", kind, str(number)) for number in range(count)]
     happening = f"every slot for {kind} ({count}) is taken"
-    return hold_one_of(slots, happening, run_name(context), LONGEST_WAIT_FOR_A_SLOT, partial(_tell, context))
+    waits: list[str] = []
+
+    def tell(line: str) -> None:
+        waits.append(line)
+        announce(line)
+        _tell(context, line)
+
+    with hold_one_of(slots, happening, run_name(context), LONGEST_WAIT_FOR_A_SLOT, tell):
+        for line in waits:
+            announce(line, ended=True)
+        yield
 
 
 def _waited_for(context: Context, lake: Lake, kind: str, name: str) -> AbstractContextManager[object]:

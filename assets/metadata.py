@@ -27,12 +27,17 @@ def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, An
     them, what its model.json says, and how each epoch came out.
     """
     curves = trained.read("curves")
-    measured: dict[str, Any] = {**stands.metrics}
-    if stands.of_baseline is not None:
-        measured |= {f"best_baseline_{name}": value for name, value in stands.of_baseline.items()}
-        measured["best_baseline"] = stands.baseline
-    folder = MetadataValue.path(trained.folder.resolve())
-    return shown(curves.filter(pl.col("mar").is_not_null()), **measured, **trained.facts, folder=folder)
+    # Plots are in the order of the alphabet, two in a row: a metric, and the best baseline's beside it.
+    beside = {f"{name}_of_best_baseline": value for name, value in (stands.of_baseline or {}).items()}
+    told = shown(
+        curves.filter(pl.col("mar").is_not_null()),
+        **stands.metrics,
+        **beside,
+        **({"best_baseline": stands.baseline} if stands.baseline else {}),
+        **trained.facts,
+        folder=MetadataValue.path(trained.folder.resolve()),
+    )
+    return {name: value for name, value in told.items() if name != "dagster/row_count"}
 
 
 def plain(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame

@@ -21,8 +21,10 @@ OF_THE_PAPER = ("epochs", "batch", "learning_rate", "d")
 class RemConfig(Config):
     """How a relational-event model is trained."""
 
-    epochs: int = Field(REM.epochs, ge=1, description="Passes over the training events.")
-    batch: int = Field(REM.batch, ge=1, description="Events per step of the optimizer.")
+    epochs: int = Field(
+        REM.epochs, ge=1, description="Passes over the training events; half for a large stream."
+    )
+    batch: int = Field(REM.batch, ge=1, description="Events per optimizer step; twice for a large stream.")
     learning_rate: float = Field(REM.learning_rate, gt=0, le=1, description="The size of its steps.")
     candidates: int = Field(
         REM.candidates, ge=1, description="Partners drawn beside the true one, for each event and side."

@@ -42,6 +42,8 @@ class State:
     ended: bool = False
 
     def __str__(self) -> str:
+        if not self.total:
+            return self.label
         rate = self.done / max(self.seconds, 1e-9)
         left = f", {duration((self.total - self.done) / rate)} left" if 0 < self.done < self.total else ""
         note = f" · {self.note}" if self.note else ""
@@ -61,6 +63,12 @@ def watched_by(watcher: Watcher) -> Generator[None]:
         yield
     finally:
         _watcher.reset(token)
+
+
+def announce(line: str, *, ended: bool = False) -> None:
+    """Let whoever watches see a line that counts nothing, until it has `ended`: who is waited for, say."""
+    if watcher := _watcher.get():
+        watcher(State(line, 0, 0, "", 0.0, ended=ended))
 
 
 class Progress:

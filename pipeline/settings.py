@@ -39,7 +39,8 @@ SHELL = "the shell"
 # Fields whose text may be a secret as a whole: no page and no log shows it.
 SECRET = ("alert_webhook", "alert_command", "store")
 # Variables that belong to the project and are no setting of a user's.
-INTERNAL = ("LDG_DAGSTER_STORAGE", "LDG_REAL_DATA", "LDG_SCREENSHOTS")
+SHELL_NAMES = "LDG_SHELL_NAMES"  # which variables `ldg dev` found in its shell
+INTERNAL = (SHELL_NAMES, "LDG_DAGSTER_STORAGE", "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):
@@ -340,7 +341,11 @@ class VariablesSource(EnvSettingsSource):
 
 def values_in_force() -> dict[str, Value]:
     """Every variable of this process and its `.env` files: shell before `$LDG_HOME/.env` before `./.env`."""
-    shell = {name: Value(text, SHELL) for name, text in os.environ.items() if name.startswith(PREFIX)}
+    ours = {name: text for name, text in os.environ.items() if name.startswith(PREFIX)}
+    # Dagster puts the lines of ./.env into the environment when it starts: these are none of the shell's, and
+    # would outlive a change of the file.
+    names = ours.get(SHELL_NAMES, "").split(",") if SHELL_NAMES in ours else list(ours)
+    shell = {name: Value(ours[name], SHELL) for name in names if name in ours}
     here = read_env_file(Path(".env"))
     named = {name: value for name, value in (here | shell).items() if name == "LDG_HOME"}
     inner = read_env_file(Settings.from_values(named).home / ".env")

@@ -28,6 +28,7 @@ from pipeline.results.trained import trained_variants
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from pipeline.settings import Settings
 from pipeline.show.figures import draw_figures
+from pipeline.show.figures.thumbnail import thumbnail
 from pipeline.show.report import write_report
 from pipeline.sources.source import DatasetSpec
 
@@ -76,7 +77,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         """The paper's figures for every dataset with a trained model, as SVG for papers and PNG for here."""
         lake = settings.lake
         drawn = {
-            f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, figure.png.read_bytes()))
+            f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, thumbnail(figure.svg)))
             for dataset in (spec.name for spec in specs)
             if trained_variants(lake, dataset)
             for figure in draw_figures(lake, dataset)

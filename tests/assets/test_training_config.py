@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from dagster import AssetKey, DagsterInstance, DagsterInvalidConfigError, Definitions, ExecuteInProcessResult
 
+from assets.headless.plan import trained_otherwise
 from assets.lanes.dataset import dataset_chain
 from assets.rules import training_settings
 from assets.settings_resource import settings_resource
@@ -106,6 +107,15 @@ def test_a_changed_config_is_trained_with_and_replaces_what_was_trained_otherwis
     )
 
 
+def test_a_headless_run_knows_what_was_trained_otherwise_than_the_settings_say(office: Settings) -> None:
+    (spec,) = (spec for spec in registry(office) if spec.name == "office")
+    variant = model_named("dyrep-concat", spec.relations)
+    assert materialize(office, "event_table").success
+    assert trained_otherwise(spec, variant, office) == []
+    assert materialize(office, "trained_models", variant.key, {"epochs": 2}).success
+    assert trained_otherwise(spec, variant, office) == ["epochs 2, not 1"]
+
+
 def test_a_key_that_does_not_exist_is_refused_before_anything_runs(office: Settings) -> None:
     with pytest.raises(DagsterInvalidConfigError, match='unexpected config entry "epoch"'):
         materialize(office, "trained_models", "dyrep-concat", {"epoch": 2})
@@ -117,7 +127,7 @@ def test_the_best_baseline_stands_beside_the_model_once_it_is_made(office: Setti
         assert materialize(office, asset).success
     made = materialize(office, "trained_models", "dyrep-concat")
     (event,) = made.asset_materializations_for_node("office__trained_models")
-    mar, best = (event.metadata[name].value for name in ("mar", "best_baseline_mar"))
+    mar, best = (event.metadata[name].value for name in ("mar", "mar_of_best_baseline"))
     assert isinstance(mar, float)
     assert isinstance(best, float)
     verdicts = {check.check_name: check for check in made.get_asset_check_evaluations()}

@@ -1,50 +1,241 @@
-"""The Dagster UI on the sample world, in a real browser."""
+"""The Dagster UI as people use it: a real `ldg dev` on a small home, worked with a real browser.
 
+Screenshots are left in the test's own folder, or in `$LDG_SCREENSHOTS` where that names one.
+"""
+
+import os
+import re
+import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page, expect
 
-from tests.whole_system import ROOT, environment
+from pipeline.lake import Lake
+from pipeline.results.trained import read_facts
+from tests.whole_system import PATIENCE, environment, start_module, wait_for
 
-# One worker runs the system once for all tests that look at it.
-pytestmark = pytest.mark.xdist_group("sample")
+# One server for all these tests, in one worker.
+pytestmark = pytest.mark.xdist_group("ui")
+
+SECONDS = 40.0  # for the page to show something, on a machine that is busy
+LOCATION = "assets.definitions"
+ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
+NAMES = ("ann", "bob", "cat", "dan", "eve")
+YESTERDAY = datetime.now(UTC).date() - timedelta(days=1)
 
 
-@pytest.fixture
-def webserver(sample_home: Path) -> Iterator[str]:
+@dataclass(frozen=True)
+class Ui:
+    """The UI of a home: where it is served, and where screenshots go."""
+
+    url: str
+    home: Path
+    shots: Path
+
+    def ask(self, query: str, **variables: Any) -> dict[str, Any]:
+        """An answer of the GraphQL interface that the pages use, too."""
+        body = {"query": query, "variables": variables}
+        return requests.post(f"{self.url}/graphql", json=body, timeout=SECONDS).json()["data"]
+
+    def runs(self, job: str) -> list[str]:
+        """The statuses of a job's runs, the newest first."""
+        query = "query($f: RunsFilter) { runsOrError(filter: $f) { ... on Runs { results { status } } } }"
+        return [run["status"] for run in self.ask(query, f={"pipelineName": job})["runsOrError"]["results"]]
+
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait for what a run or the daemon does."""
+        wait_for(condition)
+
+
+@pytest.fixture(scope="module")
+def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
+    """`ldg dev` on a home with the mails of five people and an archive one of whose hours is torn."""
+    home = tmp_path_factory.mktemp("ui")
+    write_mails(home)
+    archive = home / "archive"
+    archive.mkdir()
+    (archive / f"{YESTERDAY}-3.json.gz").write_bytes(b"<html>no hour file</html>")
+    shots = Path(os.environ.get("LDG_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    shots.mkdir(parents=True, exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "dagster_webserver", "--host", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment(sample_home), stderr=subprocess.DEVNULL)
+    settings = {
+        "LDG_SEEDS": "1",
+        "LDG_EPOCHS": "1",
+        "LDG_DATASETS": "office",
+        "LDG_VARIANTS": "dyrep_wide",
+        "LDG_GHARCHIVE_URL": str(archive),
+        "LDG_RETRY_SECONDS": "0",
+        "LDG_SCHEDULE": "* * * * *",
+        "OMP_NUM_THREADS": "1",
+    }
+    process = start_module(
+        "assets",
+        "dev",
+        "--port",
+        str(port),
+        environment=environment(home, **settings),
+        output=home / "dev.log",
+    )
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(120):
-            assert process.poll() is None
-            try:
-                requests.get(f"{url}/server_info", timeout=1).raise_for_status()
-                break
-            except requests.RequestException:
-                time.sleep(0.5)
-        yield url
+        wait_for(lambda: answers(url), process)
+        yield Ui(url, home, shots)
     finally:
-        process.terminate()
-        process.wait(timeout=30)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=PATIENCE)
 
 
-def test_every_lane_is_shown_materialized(browser: Browser, webserver: str, tmp_path: Path) -> None:
-    page = browser.new_page()
-    page.goto(f"{webserver}/assets", timeout=60_000)
-    for lane in ("gharchive", "github", "social_evolution", "results"):
-        page.get_by_text(lane).filter(visible=True).first.wait_for(timeout=60_000)
-    page.goto(f"{webserver}/assets/github/event_table", timeout=60_000)
-    page.get_by_text("Row count").filter(visible=True).first.wait_for(timeout=60_000)
-    page.screenshot(path=tmp_path / "event_table.png")
-    assert (tmp_path / "event_table.png").stat().st_size > 10_000
+def write_mails(home: Path) -> None:
+    folder = Lake(home).own / "office"
+    folder.mkdir(parents=True)
+    mails = [
+        f"{NAMES[n % 5]},{NAMES[(n + 1 + n % 3) % 5]},2024-{1 + n // 28:02}-{1 + n % 28:02}"
+        for n in range(112)
+    ]
+    (folder / "mails.csv").write_text("from,to,sent\n" + "\n".join(mails) + "\n")
+    (folder / "dataset.toml").write_text(
+        'title = "The office"\n[events]\nfile = "mails.csv"\nsource = "from"\ntarget = "to"\ntime = "sent"\n'
+        'time_zone = "UTC"\n[split]\ntest_start = 2024-04-01\ntime_zone = "UTC"\n'
+    )
+
+
+def answers(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/server_info", timeout=1).ok
+    except requests.RequestException:
+        return False
+
+
+@pytest.fixture
+def page(browser: Browser, ui: Ui, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page of the UI; what it shows at the end of the test is kept."""
+    page = browser.new_page(viewport={"width": 1400, "height": 950})
+    page.set_default_timeout(SECONDS * 1000)
+    expect.set_options(timeout=SECONDS * 1000)
+    yield page
+    page.screenshot(path=ui.shots / f"{request.node.name}.png")
+    page.close()
+
+
+def materialize(ui: Ui, page: Page, *asset: str) -> None:
+    """Materialize an asset without partitions by its button, and wait for the run."""
+    before = len(ui.runs("__ASSET_JOB"))
+    page.goto(f"{ui.url}/assets/{'/'.join(asset)}")
+    page.get_by_role("button", name="Materialize").first.click()
+    ui.wait_until(lambda: len(ui.runs("__ASSET_JOB")) > before)
+    ui.wait_until(lambda: ui.runs("__ASSET_JOB")[0] in ENDED)
+    assert ui.runs("__ASSET_JOB")[0] == "SUCCESS", (ui.home / "dev.log").read_text()[-4000:]
+
+
+@pytest.fixture
+def table(ui: Ui, page: Page) -> None:
+    """The office's event table."""
+    if not (Lake(ui.home).dataset("office") / "dataset.json").exists():
+        materialize(ui, page, "office", "event_table")
+
+
+def train(ui: Ui, page: Page, config: str) -> None:
+    """Launch `train_chosen` with a config typed into the launchpad, and wait for the run."""
+    before = len(ui.runs("train_chosen"))
+    type_config(ui, page, config)
+    page.get_by_role("button", name="Launch Run").click()
+    ui.wait_until(lambda: len(ui.runs("train_chosen")) > before)
+    ui.wait_until(lambda: ui.runs("train_chosen")[0] in ENDED)
+    assert ui.runs("train_chosen")[0] == "SUCCESS", (ui.home / "dev.log").read_text()[-4000:]
+
+
+def type_config(ui: Ui, page: Page, config: str) -> None:
+    page.goto(f"{ui.url}/locations/{LOCATION}/jobs/train_chosen/playground")
+    page.get_by_text("chosen_trainings:").first.wait_for()
+    page.locator(".CodeMirror").first.evaluate("(editor, text) => editor.CodeMirror.setValue(text)", config)
+
+
+def epochs_trained(ui: Ui) -> int:
+    facts = read_facts(Lake(ui.home).model("office", "dyrep_wide-concat"))
+    assert facts is not None
+    return facts["settings"]["epochs"]
+
+
+def test_the_graph_shows_every_lane(ui: Ui, page: Page) -> None:
+    page.goto(f"{ui.url}/asset-groups")
+    for lane in ("gharchive", "github", "office", "social_evolution", "results"):
+        page.get_by_text(lane, exact=True).first.wait_for()
+
+
+def test_an_asset_is_materialized_by_a_click_and_explains_itself(ui: Ui, page: Page) -> None:
+    materialize(ui, page, "office", "event_table")
+    page.reload()
+    page.get_by_text("Row count").first.wait_for()
+    expect(page.get_by_text("112", exact=True).first).to_be_visible()
+    expect(page.get_by_text("the event's place in the dataset, from 0").first).to_be_visible()
+    expect(
+        page.get_by_text("well_formed").or_(page.get_by_text("Latest check results")).first
+    ).to_be_visible()
+
+
+def test_the_settings_are_shown_as_a_resource(ui: Ui, page: Page) -> None:
+    page.goto(f"{ui.url}/locations/{LOCATION}/resources/settings")
+    page.get_by_text("retry_seconds").first.wait_for()
+    expect(page.get_by_text(str(ui.home), exact=False).first).to_be_attached()
+
+
+def test_a_training_is_launched_with_a_changed_config_and_trained_with_it(
+    ui: Ui, page: Page, table: None
+) -> None:
+    train(ui, page, "ops: {train: {config: {epochs: 3, d: 8}}}")
+    assert epochs_trained(ui) == 3
+
+
+def test_a_key_that_does_not_exist_is_refused(ui: Ui, page: Page, table: None) -> None:
+    type_config(ui, page, "ops: {train: {config: {epoch: 3}}}")
+    page.get_by_text('unexpected config entry "epoch"').first.wait_for()
+    expect(page.get_by_role("button", name="Launch Run")).to_be_disabled()
+
+
+def test_two_trainings_make_a_plot_of_mar_beside_the_best_baseline(ui: Ui, page: Page, table: None) -> None:
+    materialize(ui, page, "office", "no_learn_baselines")
+    while (trainings := len(ui.runs("train_chosen"))) < 2:
+        train(ui, page, f"ops: {{train: {{config: {{epochs: {trainings + 1}}}}}}}")
+        assert epochs_trained(ui) == trainings + 1
+    page.goto(f"{ui.url}/assets/office/trained_models")
+    page.get_by_role("button", name="Plots").click()
+    page.get_by_role("button", name="Events").click()
+    for name in ("hits_at_10", "mrr", "mar_of_best_baseline"):
+        page.get_by_text(name, exact=True).first.wait_for()
+    page.get_by_text("mar_of_best_baseline", exact=True).first.scroll_into_view_if_needed()
+    expect(page.locator("canvas").first).to_be_visible()
+
+
+def test_a_changed_env_applies_when_the_code_location_is_reloaded(ui: Ui, page: Page) -> None:
+    settings = f"{ui.url}/locations/{LOCATION}/resources/settings"
+    page.goto(settings)
+    row = page.get_by_role("row", name=re.compile("^keep_raw "))
+    expect(row).to_contain_text("true")
+    (ui.home / ".env").write_text("LDG_KEEP_RAW=no\n")
+    page.goto(f"{ui.url}/asset-groups")
+    page.get_by_role("button", name="Reload definitions").click()
+    page.get_by_text("Definitions reloaded").first.wait_for()
+    page.goto(settings)
+    expect(row).to_contain_text("false")
+    (ui.home / ".env").unlink()
+
+
+def test_the_schedule_is_switched_on_and_ticks(ui: Ui, page: Page) -> None:
+    page.goto(f"{ui.url}/locations/{LOCATION}/schedules/newest_archive_day")
+    page.get_by_text("Schedule has never run").wait_for()
+    page.locator("label", has=page.locator("input[type=checkbox]")).first.click()
+    ui.wait_until(lambda: ui.runs("archive_day"))
+    expect(page.get_by_text("Schedule has never run")).to_be_hidden()
+    expect(page.get_by_text("1 run requested").or_(page.get_by_text("Requested")).first).to_be_visible()
+    page.locator(
+        "label", has=page.locator("input[type=checkbox]")
+    ).first.click()  # off: it ticks every minute

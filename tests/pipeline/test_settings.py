@@ -188,3 +188,17 @@ def test_every_setting_says_what_it_sets() -> None:
 def test_settings_need_neither_dagster_nor_torch() -> None:
     script = "import sys, pipeline.settings; sys.exit(bool({'torch', 'dagster'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
+
+
+def test_what_the_ui_copied_from_a_file_into_the_environment_is_none_of_the_shells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / ".env").write_text("LDG_SEEDS=7\nLDG_EPOCHS=8\n")
+    (tmp_path / "home" / ".env").write_text("LDG_EPOCHS=9\n")
+    monkeypatch.chdir(tmp_path)
+    copied = {"LDG_SEEDS": "3", "LDG_EPOCHS": "8", "LDG_BATCH": "5"}
+    for name, text in {**copied, "LDG_HOME": "home", "LDG_SHELL_NAMES": "LDG_HOME,LDG_BATCH"}.items():
+        monkeypatch.setenv(name, text)
+    settings = Settings.load()
+    assert (settings.seeds, settings.epochs, settings.batch) == (7, 9, 5)
