@@ -35,7 +35,7 @@ from pipeline.rem_variants import RemVariant
 from pipeline.results.metrics import mid_ranks
 
 RATE = 3e-4  # of learning on: small and constant
-MOST_LEARNED = 100_000  # the latest events of a window that weights learn from; all enter the statistics
+MOST_LEARNED = 40_000  # the latest events of a window that weights learn from; all enter the statistics
 MOST_MEASURED = 1_000  # events that an epoch is chosen on
 PAIRS_AT_ONCE = 8192  # scored together: bounds memory whatever the number of nodes
 
@@ -178,26 +178,24 @@ class RemFollower:
     def sample(self, events: pl.DataFrame, most: int, random: np.random.Generator) -> Sample:
         """Statistics of the latest of `events` and of drawn candidates; the events enter the history."""
         if events.is_empty():
-            return Sample(
-                np.empty((0, 2, 1, len(self.layout.columns)), np.float16), np.empty((0, 2, 1), bool)
-            )
+            return self.room_for(0)
         reading = self.reading(events, self.history)
         stream, settings = reading.events.stream, self.family.settings
         asked = self.learnable(reading, most)
-        parts = []
+        sample = self.room_for(len(asked))
         for start in range(0, len(asked), READ_AT_ONCE):
-            part = asked[start : start + READ_AT_ONCE]
-            x, met = reading.read(
-                int(part[-1]) + 1, part, draw_candidates(stream, part, settings.candidates, random)
-            )
-            parts.append((self.layout.inputs_of(x).astype(np.float16), met))
+            rows = slice(start, start + READ_AT_ONCE)
+            candidates = draw_candidates(stream, asked[rows], settings.candidates, random)
+            x, sample.met[rows] = reading.read(int(asked[rows][-1]) + 1, asked[rows], candidates)
+            sample.x[rows] = self.layout.inputs_of(x)
         reading.skip(len(stream))
         self.history = reading.history
-        if not parts:
-            return Sample(
-                np.empty((0, 2, 1, len(self.layout.columns)), np.float16), np.empty((0, 2, 1), bool)
-            )
-        return Sample(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        return sample
+
+    def room_for(self, events: int) -> Sample:
+        """A sample of so many events, to be filled in."""
+        shape = (events, 2, 1 + min(self.family.settings.candidates, self.nodes - 2))
+        return Sample(np.empty((*shape, len(self.layout.columns)), np.float16), np.empty(shape, bool))
 
     def learn(self, events: pl.DataFrame, day: date) -> None:
         """A step of the optimizer for every batch of the day's events, in their order."""
