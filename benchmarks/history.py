@@ -14,9 +14,9 @@ import torch
 from model.history.events import load_events
 from model.history.reading import Pass
 from model.rem.candidates import draw_candidates
-from model.rem.learning import new_fit
+from model.rem.learning import READ_AT_ONCE, new_fit
 from model.rem.network import layout_of
-from model.rem.ranking import rank_events
+from model.rem.ranking import ROWS_AT_ONCE, rank_events
 from model.rem.settings import RemSettings
 from pipeline.rem_variants import RemVariant
 
@@ -28,6 +28,13 @@ def seconds(work: Callable[[], object]) -> float:
     started = time.process_time()
     work()
     return time.process_time() - started
+
+
+def read_in_pieces(reading: Pass, asked: np.ndarray, candidates: np.ndarray, at_once: int) -> None:
+    """Statistics of `at_once` events at a time, as learning and ranking ask for them."""
+    for start in range(0, len(asked), at_once):
+        piece = slice(start, start + at_once)
+        reading.read(int(asked[piece][-1]) + 1, asked[piece], candidates[piece])
 
 
 def main(folder: Path) -> None:
@@ -44,11 +51,12 @@ def main(folder: Path) -> None:
     print(f"observe only: {half / taken:,.0f} events/s")
     asked = np.arange(half, half + 2000)
     candidates = draw_candidates(stream, asked, CANDIDATES, random)
-    taken = seconds(lambda: reading.read(half + 2000, asked, candidates))
+    taken = seconds(lambda: read_in_pieces(reading, asked, candidates, READ_AT_ONCE))
     print(f"truth and {CANDIDATES} candidates each way: {2000 / taken:,.0f} events/s")
     asked = np.arange(half + 2000, half + 2500)
     everyone = np.broadcast_to(np.arange(stream.nodes), (len(asked), 2, stream.nodes))
-    taken = seconds(lambda: reading.read(half + 2500, asked, everyone))
+    at_once = ROWS_AT_ONCE // (2 * stream.nodes)
+    taken = seconds(lambda: read_in_pieces(reading, asked, everyone, at_once))
     width = len(reading.statistics)
     print(f"all {stream.nodes} candidates both ways: {500 / taken:,.0f} events/s ({width} statistics)")
     layout = layout_of(variant, settings, reading.statistics)

@@ -17,7 +17,7 @@ from model.rem.network import Layout, dropout_masks, initial_weights, log_intens
 from model.rem.settings import RemSettings
 from pipeline.rem_variants import RemVariant
 
-READ_AT_ONCE = 1000  # events whose statistics are made before they are kept at half precision
+READ_AT_ONCE = 100  # events whose statistics are made before they are kept at half precision
 
 
 @dataclass(frozen=True)
