@@ -14,7 +14,8 @@ from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_mo
 from pipeline.show.tables import Row
 
 BLIND = f"{REM}_role_blind"
-METRICS = {"mar": 2, "hits_at_10": 3, "mrr": 3}
+METRICS = {"mar": 2, "hits_at_10": 3, "mrr": 3}  # with their decimals
+FINE_METRICS = dict.fromkeys(METRICS, 4)  # where the truth is nearly always first
 HEADINGS = ("MAR ↓", "HITS@10 ↑", "MRR ↑", "never seen: MAR ↓", "never seen: HITS@10 ↑")
 COUNTING = {FREQUENCY: "all events counted", COMMUNICATION_FREQUENCY: "communications counted"}
 
@@ -42,6 +43,11 @@ def of_rem(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("interaction") == HISTORY)
 
 
+def decimals_of(data: Measured) -> dict[str, int]:
+    """How many decimals each metric needs to tell the predictors of a dataset apart."""
+    return FINE_METRICS if any(row["mar"] < 1 for row in data.baselines) else METRICS
+
+
 def predictors(data: Measured) -> str:
     """The model with and without roles, each above the best predictor without learning that knows as much."""
     rows = []
@@ -52,11 +58,17 @@ def predictors(data: Measured) -> str:
         if scores and best is not None:
             gain = Difference("", tuple(best["mar"] - mar for mar in scores.values()))
             rows.append(
-                [data.model(variant), str(len(scores)), knows, *model_cells(data, variant), change(gain)]
+                [
+                    data.model(variant),
+                    str(len(scores)),
+                    knows,
+                    *model_cells(data, variant),
+                    change(gain, decimals_of(data)["mar"]),
+                ]
             )
         if best is not None:
             label = baseline_label(best["baseline"], best["relation"])
-            rows.append([label, NONE, knows, *baseline_cells(best), ""])
+            rows.append([label, NONE, knows, *baseline_cells(best, decimals_of(data)), ""])
     headings = ["Predictor", "Seeds", "knows who acted", *HEADINGS, "better by"]
     return table(headings, rows, left=3)
 
@@ -70,13 +82,14 @@ def best_baseline(data: Measured, *, by_role: bool) -> Row | None:
 def model_cells(data: Measured, variant: str) -> list[str]:
     """The metrics of a trained variant, of all test communications and of pairs never seen."""
     never = of_model(data.groups, variant, HISTORY).filter(pl.col("value") == NEVER_SEEN)
-    cells = [spread(data.score(variant, HISTORY, metric), decimals) for metric, decimals in METRICS.items()]
+    decimals = decimals_of(data)
+    cells = [spread(data.score(variant, HISTORY, metric), decimals[metric]) for metric in METRICS]
     return [*cells, spread(by_seed(never, "mar"), 1), spread(by_seed(never, "hits_at_10"), 3)]
 
 
-def baseline_cells(row: Row) -> list[str]:
+def baseline_cells(row: Row, decimals: dict[str, int]) -> list[str]:
     """The same of a predictor that learns nothing."""
-    cells = [number(row[metric], decimals) for metric, decimals in METRICS.items()]
+    cells = [number(row[metric], decimals[metric]) for metric in METRICS]
     return [*cells, number(row["never_seen_mar"], 1), number(row["never_seen_hits_at_10"], 3)]
 
 
@@ -88,14 +101,15 @@ def spread(values: BySeed, decimals: int) -> str:
     return mean if len(values) == 1 else f"{mean} ± {stdev(values.values()):.{decimals}f}"
 
 
-def change(difference: Difference | None) -> str:
+def change(difference: Difference | None, decimals: int) -> str:
     """A mean difference with its 95 % interval."""
     if difference is None:
         return NONE
+    mean = f"{difference.mean:+.{decimals}f}"
     if difference.interval is None:
-        return f"{difference.mean:+.2f}"
+        return mean
     low, high = difference.interval
-    return f"{difference.mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+    return f"{mean} [{low:+.{decimals}f}, {high:+.{decimals}f}]"
 
 
 def agreement(data: Measured) -> str:
@@ -134,7 +148,7 @@ def ablations(data: Measured) -> str:
             data.model(variant),
             str(len(scores)),
             *model_cells(data, variant),
-            change(paired("", whole, scores)),
+            change(paired("", whole, scores), decimals_of(data)["mar"]),
         ]
         for variant in ablation_names()
         if (scores := data.score(variant, HISTORY))
