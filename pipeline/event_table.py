@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ import polars as pl
 
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.names import KINDS
-from pipeline.schemas import EVENT_TABLE
+from pipeline.schemas import EVENT_TABLE, Type
 
 CLOCKS = ("UTC", "local")
 SCHEMAS = {name: table.types for name, table in EVENT_TABLE.items()}
@@ -23,6 +23,7 @@ SCHEMAS = {name: table.types for name, table in EVENT_TABLE.items()}
 class EventTable:
     """One dataset, ready for a model; the frames have exactly the columns of `SCHEMAS`.
 
+    After those, `events` and `nodes` have the user's own numeric columns if there are any, null for unknown.
     `metadata` is what `dataset.json` holds: description, relations, clock, split, stats, what was dropped.
     Read back from a folder it also has the files' hashes and the `fingerprint` a trained model is tied to.
     """
@@ -34,6 +35,14 @@ class EventTable:
     associations: pl.DataFrame
     association_events: pl.DataFrame
     metadata: dict[str, Any]
+
+    def own_columns(self, frame: str) -> list[str]:
+        """The user's own numeric columns of `events` or `nodes`."""
+        return self.metadata.get("own_columns", {}).get(frame, [])
+
+    def schema(self, frame: str) -> dict[str, Type]:
+        """The columns and types of a frame."""
+        return SCHEMAS[frame] | dict.fromkeys(self.own_columns(frame), pl.Float64)
 
     @property
     def as_of(self) -> datetime:
@@ -109,6 +118,8 @@ def build_event_table(
     features: Sequence[Sequence[float]] | None = None,
     entries_per_association: int = 1,
     dropped: dict[str, int] | None = None,
+    own_columns: Mapping[str, Sequence[str]] | None = None,
+    node_values: pl.DataFrame | None = None,
 ) -> EventTable:
     """Number nodes and events, split them in time, count them, and check the result.
 
@@ -120,7 +131,9 @@ def build_event_table(
     `association_events` has relation, source, target, created_at. Every name must be in `node_names`.
     The validation period is the last tenth of the time from the first event to the start of the test period.
     `entries_per_association` is how many adjacency entries the statistics count as one association.
-    `dropped` tells what the source held that is not in `rows`, and why.
+    `dropped` tells what the source held that is not in `rows`, and why. `own_columns` names further numeric
+    columns that models learn from, by frame: those of `events` are in `rows`, those of `nodes` in
+    `node_values`, by position.
     """
     if entries_per_association not in (1, 2):
         raise ValueError(f"entries_per_association is {entries_per_association}; it takes 1 or 2")
@@ -155,11 +168,14 @@ def build_event_table(
             "features", [None] * ids.height if features is None else list(features), pl.List(pl.Float32)
         )
     )
+    if node_values is not None:
+        nodes = pl.concat([nodes, node_values], how="horizontal")
+    named = {frame: list(columns) for frame, columns in (own_columns or {}).items() if columns}
     table = EventTable(
         name=name,
         title=title,
-        nodes=shaped(nodes, "nodes"),
-        events=shaped(events, "events"),
+        nodes=shaped(nodes, "nodes", named.get("nodes", ())),
+        events=shaped(events, "events", named.get("events", ())),
         associations=shaped(graph, "associations").unique().sort("relation", "snapshot", "u", "v"),
         association_events=shaped(ties, "association_events").sort(
             "created_at", "relation", "u", "v", maintain_order=True
@@ -178,6 +194,8 @@ def build_event_table(
             },
             "entries_per_association": entries_per_association,
             "dropped": dropped or {},
+            # Only where there are any: a table without own columns is as it was before there could be some.
+            **({"own_columns": named} if named else {}),
         },
     )
     table.metadata["stats"] = dataset_stats(table)
@@ -227,9 +245,10 @@ def empty(frame: str) -> pl.DataFrame:
     return pl.DataFrame(schema=SCHEMAS[frame])
 
 
-def shaped(rows: pl.DataFrame, frame: str) -> pl.DataFrame:
-    """`rows` with exactly the columns and types of a frame of the event table."""
-    return rows.select(pl.col(column).cast(dtype) for column, dtype in SCHEMAS[frame].items())
+def shaped(rows: pl.DataFrame, frame: str, own_columns: Sequence[str] = ()) -> pl.DataFrame:
+    """`rows` with exactly the columns and types of a frame of the event table, and own columns."""
+    schema = SCHEMAS[frame] | dict.fromkeys(own_columns, pl.Float64)
+    return rows.select(pl.col(column).cast(dtype) for column, dtype in schema.items())
 
 
 def dataset_stats(table: EventTable) -> dict[str, int]:
@@ -258,9 +277,9 @@ def dataset_stats(table: EventTable) -> dict[str, int]:
 def check_event_table(table: EventTable) -> list[str]:
     """Every promise of the contract that `table` breaks, in words; an empty list when it keeps them all."""
     wrong = [
-        f"{frame} has columns {dict(getattr(table, frame).schema)}, not {schema}"
-        for frame, schema in SCHEMAS.items()
-        if dict(getattr(table, frame).schema) != schema
+        f"{frame} has columns {dict(getattr(table, frame).schema)}, not {table.schema(frame)}"
+        for frame in SCHEMAS
+        if dict(getattr(table, frame).schema) != table.schema(frame)
     ]
     if wrong:
         return wrong
@@ -277,7 +296,7 @@ def check_event_table(table: EventTable) -> list[str]:
         wrong.append("node names are missing or repeated")
     for frame in ("events", "associations", "association_events"):
         rows: pl.DataFrame = getattr(table, frame)
-        if rows.null_count().sum_horizontal().sum():
+        if rows.select(list(SCHEMAS[frame])).null_count().sum_horizontal().sum():
             wrong.append(f"{frame} has empty values")
         outside = rows.filter(
             ~pl.col("u").is_between(0, nodes.height - 1) | ~pl.col("v").is_between(0, nodes.height - 1)
@@ -288,6 +307,12 @@ def check_event_table(table: EventTable) -> list[str]:
         wrong.append(f"event kinds {strange} are neither association nor communication")
     if strange := sorted(set(table.associations["snapshot"]) - {"initial", "final"}):
         wrong.append(f"snapshots {strange} are neither initial nor final")
+    wrong += [
+        f"column {column!r} of {frame} has values that are no numbers"
+        for frame in ("events", "nodes")
+        for column in table.own_columns(frame)
+        if not getattr(table, frame)[column].drop_nulls().is_finite().all()
+    ]
     wrong += split_violations(table)
     if table.metadata["stats"] != dataset_stats(table):
         wrong.append("counts differ from the stats")

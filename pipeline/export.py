@@ -62,21 +62,21 @@ def edges(table: EventTable) -> pl.DataFrame:
     numbers = pl.DataFrame(
         {"type": types, "edge_type": range(len(types))}, schema_overrides={"type": pl.String}
     )
-    return EDGES.cast(
-        table.events.join(numbers, on="type", how="left", maintain_order="left").with_columns(
-            src=pl.col("u"),
-            dst=pl.col("v"),
-            t=(pl.col("created_at") - first_moment(table)).dt.total_seconds(),
-            label=pl.col("kind") == "communication",
-            source=names.gather(table.events["u"]),
-            target=names.gather(table.events["v"]),
-        )
+    rows = table.events.join(numbers, on="type", how="left", maintain_order="left").with_columns(
+        src=pl.col("u"),
+        dst=pl.col("v"),
+        t=(pl.col("created_at") - first_moment(table)).dt.total_seconds(),
+        label=pl.col("kind") == "communication",
+        source=names.gather(table.events["u"]),
+        target=names.gather(table.events["v"]),
     )
+    return pl.concat([EDGES.cast(rows), table.events.select(table.own_columns("events"))], how="horizontal")
 
 
 def nodes(table: EventTable) -> pl.DataFrame:
     """The nodes as the table `nodes`; features, where there are any, as columns of their own."""
-    rows = EXPORTED_NODES.cast(table.nodes)
+    own = table.nodes.select(table.own_columns("nodes"))
+    rows = pl.concat([EXPORTED_NODES.cast(table.nodes), own], how="horizontal")
     if table.nodes["features"].null_count():
         return rows
     features = np.array(table.nodes["features"].to_list(), dtype=np.float32)  # (N, F)
@@ -89,13 +89,17 @@ def associations(table: EventTable) -> pl.DataFrame:
 
 
 def arrays(table: EventTable) -> dict[str, np.ndarray]:
-    """What a `TemporalData` takes: src, dst, t, msg (one-hot type), y (the label) and a mask per split."""
+    """What a `TemporalData` takes: src, dst, t, msg, y (the label) and a mask per split.
+
+    `msg` is the one-hot type and the own columns, 0 where one is unknown.
+    """
     rows = edges(table)
-    msg = np.eye(len(event_types(table)), dtype=np.float32)[rows["edge_type"].to_numpy()]  # (T, types)
+    types = np.eye(len(event_types(table)), dtype=np.float32)[rows["edge_type"].to_numpy()]  # (T, K)
+    own = rows.select(pl.col(table.own_columns("events")).fill_null(0.0)).to_numpy().astype(np.float32)
     masks = {"train_mask": "train", "val_mask": "validation", "test_mask": "test"}
     return {
         **{name: rows[name].to_numpy().astype(np.int64) for name in ("src", "dst", "t")},
-        "msg": msg,
+        "msg": np.concatenate([types, own], axis=1) if own.size else types,
         "y": rows["label"].to_numpy().astype(np.int64),
         **{name: (rows["split"] == split).to_numpy() for name, split in masks.items()},
     }

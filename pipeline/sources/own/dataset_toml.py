@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import msgspec
 
 from pipeline.event_table import Split, is_time_zone
+from pipeline.schemas import EDGES, EVENTS, NODES
 from pipeline.sources.own.times import EARLIEST, LATEST, YEARS
 from pipeline.variants import models_for
 
@@ -19,6 +20,8 @@ FORMATS = (".csv", ".csv.gz", ".parquet")
 TIES = "Association"
 LARGEST = 32 * 1024  # bytes; reading a TOML can take time with the square of its size
 LONGEST_VALUE = 200  # characters of a value that a message repeats
+# What columns are called on the way into an event table, and in its exports.
+RESERVED = {"time", "relation", *EVENTS.names, *NODES.names, *EDGES.names}
 
 
 class OwnDataError(ValueError):
@@ -51,9 +54,11 @@ class Events(Table, frozen=True):
     type: Text | None = None
     time_format: Text | None = None
     time_zone: Text = "UTC"
+    columns: tuple[Text, ...] = ()
 
     def __post_init__(self) -> None:
         require_zone(self.time_zone)
+        require_own_columns(self.columns)
 
 
 class Kinds(Table, frozen=True):
@@ -100,10 +105,14 @@ class TestPeriod(Table, frozen=True):
 
 
 class Nodes(Table, frozen=True):
-    """The file that lists all nodes in the order of their ids."""
+    """The file that lists all nodes in the order of their ids, and their own columns."""
 
     file: Path
     name: Text = "name"
+    columns: tuple[Text, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_own_columns(self.columns)
 
 
 class Associations(Table, frozen=True):
@@ -143,6 +152,7 @@ TAKES = {
     "final": '"training" (the initial graph and the training period\'s association events), "events" (all '
     "association events) or a table with a file",
     "entries_per_association": "1 or 2",
+    "columns": 'a list of names of numeric columns such as ["amount"]',
 }
 
 
@@ -199,6 +209,15 @@ def require_zone(name: str) -> None:
         raise ValueError(
             f"time_zone is {shortened(name)}; it takes a zone's name such as America/Toronto or UTC"
         )
+
+
+def require_own_columns(names: tuple[str, ...]) -> None:
+    """Refuse names that an event table cannot have beside its own columns."""
+    for name, times in Counter(names).items():
+        if name in RESERVED:
+            raise ValueError(f"columns names {name!r}, which an event table has already: rename the column")
+        if times > 1:
+            raise ValueError(f"columns names {shortened(name)} twice; it takes each column once")
 
 
 def shortened(value: object) -> str:

@@ -7,7 +7,14 @@ import polars as pl
 
 from pipeline.event_table import EventTable, build_event_table
 from pipeline.lake import scan_parquet
-from pipeline.sources.own.dataset_toml import DatasetToml, OwnDataError, Pairs, read_dataset_toml
+from pipeline.sources.own.dataset_toml import (
+    RESERVED,
+    DatasetToml,
+    OwnDataError,
+    Pairs,
+    read_dataset_toml,
+    shortened,
+)
 from pipeline.sources.own.times import TimesError, moments
 from pipeline.text import printable
 
@@ -28,13 +35,17 @@ def own_table(name: str, folder: Path) -> EventTable:
         for snapshot, pairs in (("initial", keys.associations.initial), ("final", final))
         if isinstance(pairs, Pairs)
     }
+    node_values, own_columns = None, {"events": keys.events.columns}
     if keys.nodes is None:
         frames = [rows, *graphs.values()]
         every = pl.concat([frame[column] for frame in frames for column in ("source", "target")])
         names = every.drop_nulls().unique().sort().to_list()
     else:
-        listed = read_columns(toml, keys.nodes.file, "nodes", {"name": keys.nodes.name})
-        names = listed["name"].drop_nulls().to_list()
+        wanted = {"name": keys.nodes.name} | {column: column for column in keys.nodes.columns}
+        listed = read_columns(toml, keys.nodes.file, "nodes", wanted).drop_nulls("name")
+        names = listed["name"].to_list()
+        own_columns["nodes"] = keys.nodes.columns
+        node_values = as_numbers(listed, keys.nodes.columns, keys.nodes.file, "nodes", toml)
     rows, dropped = among(rows, names, "events")
     for snapshot, frame in graphs.items():
         graphs[snapshot], left_out = among(frame, names, f"{snapshot} associations", loops=True)
@@ -65,18 +76,20 @@ def own_table(name: str, folder: Path) -> EventTable:
             association_events=ties,
             entries_per_association=keys.associations.entries_per_association,
             dropped=dropped,
+            own_columns=own_columns,
+            node_values=node_values,
         )
     except ValueError as error:
         raise OwnDataError(f"{toml}: {error}") from error
 
 
 def read_events(toml: Path, keys: DatasetToml) -> pl.DataFrame:
-    """The events: source, target, type, kind, created_at."""
+    """The events: source, target, type, kind, created_at, and own columns."""
     events = keys.events
     columns = {"source": events.source, "target": events.target, "time": events.time}
     if events.type is not None:
         columns["type"] = events.type
-    rows = read_columns(toml, events.file, "events", columns)
+    rows = read_columns(toml, events.file, "events", columns | {column: column for column in events.columns})
     try:
         created_at = moments(rows["time"], events.time_format, events.time_zone)
     except TimesError as error:
@@ -86,7 +99,9 @@ def read_events(toml: Path, keys: DatasetToml) -> pl.DataFrame:
             f"see [events] time, time_format and time_zone in {toml}"
         ) from None
     types = pl.lit("Communication") if events.type is None else pl.col("type")
-    return rows.select("source", "target", type=types, kind=kinds(toml, keys, rows), created_at=created_at)
+    own = as_numbers(rows, events.columns, events.file, "events", toml)
+    tidy = rows.select("source", "target", type=types, kind=kinds(toml, keys, rows), created_at=created_at)
+    return pl.concat([tidy, own], how="horizontal")
 
 
 def read_pairs(toml: Path, pairs: Pairs, section: str, first_relation: str) -> pl.DataFrame:
@@ -110,8 +125,9 @@ def read_columns(toml: Path, file: Path, section: str, columns: dict[str, str]) 
         present = rows.collect_schema().names()
         for key, column in columns.items():
             if column not in present:
+                place = f"{key} is" if key in RESERVED else "columns names"
                 raise OwnDataError(
-                    f"{toml}: [{section}] {key} is {column!r}, a column that {file.name} does not have; "
+                    f"{toml}: [{section}] {place} {column!r}, a column that {file.name} does not have; "
                     f"it has {printable(', '.join(present))}"
                 )
         frame = rows.select(
@@ -124,6 +140,23 @@ def read_columns(toml: Path, file: Path, section: str, columns: dict[str, str]) 
     if frame.is_empty():
         raise OwnDataError(f"{file} has no rows ([{section}] file in {toml})")
     return frame
+
+
+def as_numbers(
+    rows: pl.DataFrame, columns: tuple[str, ...], file: Path, section: str, toml: Path
+) -> pl.DataFrame:
+    """Own columns as numbers; an empty cell is unknown, anything else that is no number is an error."""
+    texts = rows.select(pl.col(columns).str.strip_chars().replace("", None))
+    numbers = texts.select(pl.col(columns).cast(pl.Float64, strict=False))
+    for column in columns:
+        is_wrong = texts[column].is_not_null() & ~numbers[column].is_finite().fill_null(value=False)
+        if is_wrong.any():
+            row = int(is_wrong.arg_max() or 0)
+            raise OwnDataError(
+                f"{file} row {row + 1}: {column} is {shortened(texts[column][row])}, which is no number; "
+                f"see [{section}] columns in {toml}"
+            )
+    return numbers
 
 
 def kinds(toml: Path, keys: DatasetToml, events: pl.DataFrame) -> pl.Expr:

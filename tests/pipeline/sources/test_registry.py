@@ -24,8 +24,8 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
 
 
-MAILS, FRIENDS = blocks("csv")
-OFFICE, EXTRACT = blocks("toml")
+MAILS, FRIENDS, *_ = blocks("csv")
+OFFICE, *_, EXTRACT = blocks("toml")
 
 
 def own(lake: Lake, name: str, toml: str = OFFICE, mails: str = MAILS) -> Path:

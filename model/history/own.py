@@ -1,0 +1,191 @@
+"""Statistics of the user's own columns: fading means of numbers that events carry, and what nodes are.
+
+A fading mean Σ x·exp(−(t − tᵢ)/τ) / (Σ exp(−(t − tᵢ)/τ) + prior) is kept as numerator, denominator and the
+moment they stand at, for each pair that occurs and for each node in each role: O(1) to update. It shrinks to
+0, the average of the training period, as its events fade. A stream without own columns never comes here.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from model.history.compiled import compiled
+from model.history.state import DAY
+from pipeline.event_table import EventTable
+
+OWN_TAUS = np.array([DAY, 30 * DAY])
+OWN_TAU_NAMES = ("1d", "30d")
+SHRINK = 0.1  # events that a mean is shrunk by
+
+
+class OwnColumns(NamedTuple):
+    """The own columns of a stream, standardized: C of its T events, D of its N nodes."""
+
+    event_names: tuple[str, ...]
+    node_names: tuple[str, ...]
+    of_events: np.ndarray  # (T, C), NaN where unknown
+    of_nodes: np.ndarray  # (N, D), 0 where unknown
+
+
+class Means(NamedTuple):
+    """Fading means of C columns at the τ of `OWN_TAUS`, of P directed pairs and of N nodes in both roles."""
+
+    pairs: np.ndarray  # (P) a·N + b, sorted: the pairs that occur in the stream
+    pair_sum: np.ndarray  # (P, C, τ, 2) numerator and denominator
+    pair_at: np.ndarray  # (P, C) seconds at which these stand
+    node_sum: np.ndarray  # (2, N, C, τ, 2) as actor, as target
+    node_at: np.ndarray  # (2, N, C)
+
+
+def own_columns(table: EventTable) -> OwnColumns:
+    """The own columns of a table."""
+    of_events, of_nodes = table.own_columns("events"), table.own_columns("nodes")
+    training = table.events.filter(pl.col("split") == "train")
+    return OwnColumns(
+        tuple(of_events),
+        tuple(of_nodes),
+        standardized(table.events.select(of_events), training.select(of_events)),
+        np.nan_to_num(standardized(table.nodes.select(of_nodes), table.nodes.select(of_nodes))),
+    )
+
+
+def standardized(rows: pl.DataFrame, like: pl.DataFrame) -> np.ndarray:
+    """`rows` by mean and standard deviation of `like`; NaN where unknown."""
+    values = np.full((rows.height, rows.width), np.nan)
+    for place, column in enumerate(rows.columns):
+        known = like[column].drop_nulls().to_numpy()
+        mean, spread = (known.mean(), known.std()) if len(known) else (0.0, 0.0)
+        values[:, place] = (rows[column].fill_null(np.nan).to_numpy() - mean) / (
+            spread if spread > 0 else 1.0
+        )
+    return values
+
+
+def own_groups(columns: OwnColumns) -> dict[str, tuple[str, ...]]:
+    """The names of the statistics by group, in the order written."""
+    names = columns.event_names
+    return {
+        "own_pair": tuple(
+            f"own_{way}_{name}_{tau}" for name in names for tau in OWN_TAU_NAMES for way in ("ab", "ba")
+        ),
+        "own": (
+            *(
+                f"{what}_{name}_{tau}"
+                for name in names
+                for tau in OWN_TAU_NAMES
+                for what in ("a_own", "b_own", "own_gap")
+            ),
+            *(f"{what}_{name}" for name in columns.node_names for what in ("a_own", "b_own", "own_gap")),
+        ),
+    }
+
+
+def new_means(u: np.ndarray, v: np.ndarray, nodes: int, columns: int) -> Means:
+    """Before the first event of a stream between `u` and `v`."""
+    pairs = np.unique(np.concatenate([u * nodes + v, v * nodes + u]))
+    taus = len(OWN_TAUS)
+    return Means(
+        pairs,
+        np.zeros((len(pairs), columns, taus, 2)),
+        np.zeros((len(pairs), columns)),
+        np.zeros((2, nodes, columns, taus, 2)),
+        np.zeros((2, nodes, columns)),
+    )
+
+
+@compiled
+def remember(sums: np.ndarray, at: np.ndarray, column: int, now: float, value: float) -> None:
+    """A number enters a mean: `sums` (C, τ, 2), `at` (C)."""
+    for tau in range(len(OWN_TAUS)):
+        faded = np.exp(-(now - at[column]) / OWN_TAUS[tau])
+        sums[column, tau, 0] = sums[column, tau, 0] * faded + value
+        sums[column, tau, 1] = sums[column, tau, 1] * faded + 1.0
+    at[column] = now
+
+
+@compiled
+def mean_now(sums: np.ndarray, at: np.ndarray, column: int, tau: int, now: float) -> float:
+    """The mean as it is now."""
+    faded = np.exp(-(now - at[column]) / OWN_TAUS[tau])
+    return sums[column, tau, 0] * faded / (sums[column, tau, 1] * faded + SHRINK)
+
+
+@compiled
+def observe_own(means: Means, u: int, v: int, now: float, values: np.ndarray) -> None:
+    """u acted on v with these numbers; NaN is unknown and leaves no trace."""
+    slot = np.searchsorted(means.pairs, u * means.node_at.shape[1] + v)
+    for column in range(len(values)):
+        if not np.isnan(values[column]):
+            remember(means.pair_sum[slot], means.pair_at[slot], column, now, values[column])
+            remember(means.node_sum[0, u], means.node_at[0, u], column, now, values[column])
+            remember(means.node_sum[1, v], means.node_at[1, v], column, now, values[column])
+
+
+@compiled
+def pair_mean(means: Means, a: int, b: int, column: int, tau: int, now: float) -> float:
+    """The mean over a's events with b; 0 without any."""
+    key = a * means.node_at.shape[1] + b
+    slot = np.searchsorted(means.pairs, key)
+    if slot == len(means.pairs) or means.pairs[slot] != key:
+        return 0.0
+    return mean_now(means.pair_sum[slot], means.pair_at[slot], column, tau, now)
+
+
+@compiled
+def fill_own(means: Means, of_nodes: np.ndarray, a: int, b: int, now: float, out: np.ndarray) -> None:
+    """The statistics of a→b in the order of `own_groups`."""
+    columns, taus = means.node_at.shape[2], len(OWN_TAUS)
+    at, own = 0, 2 * columns * taus
+    for column in range(columns):
+        for tau in range(taus):
+            out[at] = pair_mean(means, a, b, column, tau, now)
+            out[at + 1] = pair_mean(means, b, a, column, tau, now)
+            of_a = mean_now(means.node_sum[0, a], means.node_at[0, a], column, tau, now)
+            of_b = mean_now(means.node_sum[1, b], means.node_at[1, b], column, tau, now)
+            out[own], out[own + 1], out[own + 2] = of_a, of_b, abs(of_a - of_b)
+            at, own = at + 2, own + 3
+    for column in range(of_nodes.shape[1]):
+        of_a, of_b = of_nodes[a, column], of_nodes[b, column]
+        out[own], out[own + 1], out[own + 2] = of_a, of_b, abs(of_a - of_b)
+        own += 3
+
+
+@compiled
+def ask_own(
+    means: Means,
+    of_nodes: np.ndarray,
+    anchor: int,
+    forward: bool,
+    others: np.ndarray,
+    now: float,
+    out: np.ndarray,
+) -> None:
+    """The statistics of anchor→other, or other→anchor, for all `others`: (C, F)."""
+    for row in range(len(others)):
+        a, b = (anchor, others[row]) if forward else (others[row], anchor)
+        fill_own(means, of_nodes, a, b, now, out[row])
+
+
+@compiled
+def pass_own(
+    means: Means,
+    of_nodes: np.ndarray,
+    u: np.ndarray,
+    v: np.ndarray,
+    seconds: np.ndarray,
+    values: np.ndarray,
+    by_role: bool,
+    asked: np.ndarray,
+    candidates: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Ask about and then enter each event of a chunk, as `passes.pass_over` does."""
+    for event in range(len(u)):
+        row, now = asked[event], seconds[event]
+        if row >= 0:
+            ask_own(means, of_nodes, u[event], True, candidates[row, 0], now, out[row, 0])
+            ask_own(means, of_nodes, v[event], not by_role, candidates[row, 1], now, out[row, 1])
+        observe_own(means, u[event], v[event], now, values[event])
+        if not by_role:
+            observe_own(means, v[event], u[event], now, values[event])
