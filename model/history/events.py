@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from model.history.own import OwnColumns, own_columns, own_statistics
+from model.history.registry import Statistic, listed
 from model.stream import Stream, load_stream
 from pipeline.event_table import read_event_table
 
@@ -22,6 +24,13 @@ class Events:
     ties: np.ndarray  # (M, 2) int64, directed
     day_offset: float
     week_offset: float
+    own: OwnColumns | None = None
+
+
+def statistics_of(events: Events) -> tuple[Statistic, ...]:
+    """All statistics of a stream, in the order written; those of own columns last."""
+    own = () if events.own is None else own_statistics(events.own)
+    return (*listed(len(events.types)), *own)
 
 
 def load_events(folder: Path) -> Events:
@@ -44,4 +53,5 @@ def load_events(folder: Path) -> Events:
         ties.select("u", "v").to_numpy().astype(np.int64),
         day_offset,
         day_offset + stream.start.weekday() * 86_400.0,
+        own_columns(table),
     )

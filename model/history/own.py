@@ -11,11 +11,13 @@ import numpy as np
 import polars as pl
 
 from model.history.compiled import compiled
-from model.history.state import DAY
+from model.history.registry import Statistic
+from model.history.state import DAY, NONE
+from model.stream import Stream
 from pipeline.event_table import EventTable
 
-OWN_TAUS = np.array([DAY, 30 * DAY])
-OWN_TAU_NAMES = ("1d", "30d")
+TAUS = np.array([DAY, 30 * DAY])
+TAU_NAMES = ("1d", "30d")
 SHRINK = 0.1  # events that a mean is shrunk by
 
 
@@ -29,7 +31,7 @@ class OwnColumns(NamedTuple):
 
 
 class Means(NamedTuple):
-    """Fading means of C columns at the τ of `OWN_TAUS`, of P directed pairs and of N nodes in both roles."""
+    """Fading means of C columns at the τ of `TAUS`, of P directed pairs and of N nodes in both roles."""
 
     pairs: np.ndarray  # (P) a·N + b, sorted: the pairs that occur in the stream
     pair_sum: np.ndarray  # (P, C, τ, 2) numerator and denominator
@@ -38,15 +40,17 @@ class Means(NamedTuple):
     node_at: np.ndarray  # (2, N, C)
 
 
-def own_columns(table: EventTable) -> OwnColumns:
-    """The own columns of a table."""
+def own_columns(table: EventTable) -> OwnColumns | None:
+    """The own columns of a table; None if it has none."""
     of_events, of_nodes = table.own_columns("events"), table.own_columns("nodes")
+    if not of_events and not of_nodes:
+        return None
     training = table.events.filter(pl.col("split") == "train")
     return OwnColumns(
         tuple(of_events),
         tuple(of_nodes),
-        standardized(table.events.select(of_events), training.select(of_events)),
-        np.nan_to_num(standardized(table.nodes.select(of_nodes), table.nodes.select(of_nodes))),
+        standardized(table.events.select(of_events), training),
+        np.nan_to_num(standardized(table.nodes.select(of_nodes), table.nodes)),
     )
 
 
@@ -54,37 +58,30 @@ def standardized(rows: pl.DataFrame, like: pl.DataFrame) -> np.ndarray:
     """`rows` by mean and standard deviation of `like`; NaN where unknown."""
     values = np.full((rows.height, rows.width), np.nan)
     for place, column in enumerate(rows.columns):
-        known = like[column].drop_nulls().to_numpy()
-        mean, spread = (known.mean(), known.std()) if len(known) else (0.0, 0.0)
+        numbers = like[column].drop_nulls().to_numpy()
+        mean, spread = (numbers.mean(), numbers.std()) if len(numbers) else (0.0, 0.0)
         values[:, place] = (rows[column].fill_null(np.nan).to_numpy() - mean) / (
             spread if spread > 0 else 1.0
         )
     return values
 
 
-def own_groups(columns: OwnColumns) -> dict[str, tuple[str, ...]]:
-    """The names of the statistics by group, in the order written."""
-    names = columns.event_names
-    return {
-        "own_pair": tuple(
-            f"own_{way}_{name}_{tau}" for name in names for tau in OWN_TAU_NAMES for way in ("ab", "ba")
-        ),
-        "own": (
-            *(
-                f"{what}_{name}_{tau}"
-                for name in names
-                for tau in OWN_TAU_NAMES
-                for what in ("a_own", "b_own", "own_gap")
-            ),
-            *(f"{what}_{name}" for name in columns.node_names for what in ("a_own", "b_own", "own_gap")),
-        ),
-    }
+def own_statistics(columns: OwnColumns) -> tuple[Statistic, ...]:
+    """The statistics in the order written: of the pair, then of both nodes and how far these are apart."""
+    names, ends = columns.event_names, ("a_own", "b_own", "own_gap")
+    of_pair = (f"own_{way}_{name}_{tau}" for name in names for tau in TAU_NAMES for way in ("ab", "ba"))
+    of_ends = (f"{end}_{name}_{tau}" for name in names for tau in TAU_NAMES for end in ends)
+    of_nodes = (f"{end}_{name}" for name in columns.node_names for end in ends)
+    return (
+        *(Statistic(name, "own_pair", "past", "plain") for name in of_pair),
+        *(Statistic(name, "own", "between", "plain") for name in (*of_ends, *of_nodes)),
+    )
 
 
 def new_means(u: np.ndarray, v: np.ndarray, nodes: int, columns: int) -> Means:
     """Before the first event of a stream between `u` and `v`."""
     pairs = np.unique(np.concatenate([u * nodes + v, v * nodes + u]))
-    taus = len(OWN_TAUS)
+    taus = len(TAUS)
     return Means(
         pairs,
         np.zeros((len(pairs), columns, taus, 2)),
@@ -97,8 +94,8 @@ def new_means(u: np.ndarray, v: np.ndarray, nodes: int, columns: int) -> Means:
 @compiled
 def remember(sums: np.ndarray, at: np.ndarray, column: int, now: float, value: float) -> None:
     """A number enters a mean: `sums` (C, τ, 2), `at` (C)."""
-    for tau in range(len(OWN_TAUS)):
-        faded = np.exp(-(now - at[column]) / OWN_TAUS[tau])
+    for tau in range(len(TAUS)):
+        faded = np.exp(-(now - at[column]) / TAUS[tau])
         sums[column, tau, 0] = sums[column, tau, 0] * faded + value
         sums[column, tau, 1] = sums[column, tau, 1] * faded + 1.0
     at[column] = now
@@ -107,14 +104,27 @@ def remember(sums: np.ndarray, at: np.ndarray, column: int, now: float, value: f
 @compiled
 def mean_now(sums: np.ndarray, at: np.ndarray, column: int, tau: int, now: float) -> float:
     """The mean as it is now."""
-    faded = np.exp(-(now - at[column]) / OWN_TAUS[tau])
+    faded = np.exp(-(now - at[column]) / TAUS[tau])
     return sums[column, tau, 0] * faded / (sums[column, tau, 1] * faded + SHRINK)
+
+
+@compiled
+def pair_slot(means: Means, a: int, b: int) -> int:
+    """Where a→b stands among the pairs, by halves; `NONE` if it never occurs."""
+    key, low, high = a * means.node_at.shape[1] + b, 0, len(means.pairs)
+    while low < high:
+        middle = (low + high) // 2
+        if means.pairs[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(means.pairs) and means.pairs[low] == key else NONE
 
 
 @compiled
 def observe_own(means: Means, u: int, v: int, now: float, values: np.ndarray) -> None:
     """u acted on v with these numbers; NaN is unknown and leaves no trace."""
-    slot = np.searchsorted(means.pairs, u * means.node_at.shape[1] + v)
+    slot = pair_slot(means, u, v)
     for column in range(len(values)):
         if not np.isnan(values[column]):
             remember(means.pair_sum[slot], means.pair_at[slot], column, now, values[column])
@@ -125,17 +135,14 @@ def observe_own(means: Means, u: int, v: int, now: float, values: np.ndarray) ->
 @compiled
 def pair_mean(means: Means, a: int, b: int, column: int, tau: int, now: float) -> float:
     """The mean over a's events with b; 0 without any."""
-    key = a * means.node_at.shape[1] + b
-    slot = np.searchsorted(means.pairs, key)
-    if slot == len(means.pairs) or means.pairs[slot] != key:
-        return 0.0
-    return mean_now(means.pair_sum[slot], means.pair_at[slot], column, tau, now)
+    slot = pair_slot(means, a, b)
+    return 0.0 if slot == NONE else mean_now(means.pair_sum[slot], means.pair_at[slot], column, tau, now)
 
 
 @compiled
 def fill_own(means: Means, of_nodes: np.ndarray, a: int, b: int, now: float, out: np.ndarray) -> None:
     """The statistics of a→b in the order of `own_groups`."""
-    columns, taus = means.node_at.shape[2], len(OWN_TAUS)
+    columns, taus = means.node_at.shape[2], len(TAUS)
     at, own = 0, 2 * columns * taus
     for column in range(columns):
         for tau in range(taus):
@@ -189,3 +196,31 @@ def pass_own(
         observe_own(means, u[event], v[event], now, values[event])
         if not by_role:
             observe_own(means, v[event], u[event], now, values[event])
+
+
+class OwnMemory:
+    """The own columns of a stream, as far as it was read."""
+
+    def __init__(self, stream: Stream, columns: OwnColumns, *, by_role: bool) -> None:
+        self.stream, self.columns, self.by_role = stream, columns, by_role
+        self.statistics = own_statistics(columns)
+        self.means = new_means(stream.u, stream.v, stream.nodes, len(columns.event_names))
+
+    def read(self, chunk: slice, asked: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+        """Let the events of `chunk` enter; statistics (M, 2, C, F) of those asked about.
+
+        `asked` holds for each event its row of `candidates` (M, 2, C), or −1.
+        """
+        out = np.empty((*candidates.shape, len(self.statistics)), np.float32)
+        u, v, seconds = (array[chunk] for array in (self.stream.u, self.stream.v, self.stream.seconds))
+        values = self.columns.of_events[chunk]
+        pass_own(
+            self.means, self.columns.of_nodes, u, v, seconds, values, self.by_role, asked, candidates, out
+        )
+        return out
+
+    def ask(self, node: int, now: float, *, acts: bool, others: np.ndarray) -> np.ndarray:
+        """Statistics (N, F) of `node` with `others` at second `now`, nothing entering."""
+        out = np.empty((len(others), len(self.statistics)), np.float32)
+        ask_own(self.means, self.columns.of_nodes, node, acts, others, now, out)
+        return out

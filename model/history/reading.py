@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.history.events import Events
+from model.history.events import Events, statistics_of
 from model.history.moment import new_moment
+from model.history.own import OwnMemory
 from model.history.passes import ask_once, pass_over
 from model.history.registry import columns_of, listed
 from model.history.room import with_room
@@ -34,12 +35,22 @@ class Pass:
         by_role: bool = True,
         standard: Standard | None = None,
         history: History | None = None,
+        own: OwnMemory | None = None,
     ) -> None:
         self.events, self.by_role = events, by_role
         nodes = events.stream.nodes
-        self.statistics = listed(len(events.types))
-        self.columns = columns_of(self.statistics, standard)
-        self.moment = new_moment(nodes, len(self.statistics))
+        self.statistics, self.own_standard = statistics_of(events), None
+        listed_for_all = listed(len(events.types))
+        self.width = len(listed_for_all)
+        if events.own is not None:
+            if history is not None and own is None:
+                raise ValueError("own takes the memory of own columns that goes with this history, not None")
+            own = own or OwnMemory(events.stream, events.own, by_role=by_role)
+            if standard is not None:
+                standard, self.own_standard = standard.split(self.width)
+        self.own = own
+        self.columns = columns_of(listed_for_all, standard)
+        self.moment = new_moment(nodes, self.width)
         if history is None:
             history = new_history(nodes, len(events.types), events.day_offset, events.week_offset)
             history = with_room(history, 2 * len(events.ties), 0)
@@ -56,7 +67,13 @@ class Pass:
 
     def room_for(self, *shape: int) -> Answers:
         """Answers about so many pairs, to be filled in."""
-        return Answers(np.empty((*shape, len(self.statistics)), np.float32), np.empty(shape, np.bool_))
+        return Answers(np.empty((*shape, self.width), np.float32), np.empty(shape, np.bool_))
+
+    def with_own(self, answers: Answers, statistics: np.ndarray) -> Answers:
+        """Answers with the statistics of own columns after all others."""
+        if self.own_standard is not None:
+            statistics = self.own_standard(statistics)
+        return Answers(np.concatenate([answers.x, statistics], -1), answers.met)
 
     def read(self, end: int, asked: np.ndarray, candidates: np.ndarray) -> Answers:
         """Go on to `end`; answers (M, 2, C) about the events `asked` about, in order.
@@ -87,7 +104,7 @@ class Pass:
             candidates,
             *answers,
         )
-        return answers
+        return answers if self.own is None else self.with_own(answers, self.own.read(chunk, rows, candidates))
 
     def ask(self, node: int, now: float, *, acts: bool = True) -> Answers:
         """Answers (N) about `node` with every node at second `now`, nothing entering.
@@ -98,7 +115,9 @@ class Pass:
         answers = self.room_for(len(everyone))
         acts = acts or not self.by_role
         ask_once(self.history, self.moment, self.columns, now, node, acts, everyone, *answers)
-        return answers
+        if self.own is None:
+            return answers
+        return self.with_own(answers, self.own.ask(node, now, acts=acts, others=everyone))
 
     def skip(self, end: int) -> None:
         """Go on to `end` without asking."""

@@ -30,6 +30,14 @@ class Standard:
         """The statistics (…, F) standardized."""
         return np.clip((statistics - self.mean) * (1 / self.deviation), -self.largest, self.largest)
 
+    def split(self, at: int) -> tuple[Self, Self]:
+        """The standards of the first `at` statistics, and of the others."""
+        first, other = (
+            type(self)(self.mean[part], self.deviation[part], self.largest)
+            for part in (slice(at), slice(at, None))
+        )
+        return first, other
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What a file keeps of it."""
         return {"standard.mean": self.mean, "standard.deviation": self.deviation}

@@ -13,6 +13,12 @@ from pipeline.progress import duration
 
 LEAST = 0.05  # a contribution to log λ below this is not worth a word
 MOST_WORDS = 3
+IN_WORDS = {
+    "node_type": "the usual type of events",
+    "clock": "active at this hour",
+    "own_pair": "own columns of their events",
+    "own": "own columns fit",
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ def explain(reading: Pass, weights: Weights, layout: Layout, node: int, now: flo
     """
     first = {name: tensor[:1] for name, tensor in weights.items()}
     others = np.delete(np.arange(reading.events.stream.nodes), node)
-    plain = Pass(reading.events, by_role=reading.by_role, history=reading.history)
+    plain = Pass(reading.events, by_role=reading.by_role, history=reading.history, own=reading.own)
     answers = Answers(*(part[others] for part in reading.ask(node, now)))
     x, met = torch.from_numpy(layout.inputs_of(answers.x)), torch.from_numpy(answers.met)
     parts = log_intensities(first, layout, x, met)  # (1, M, 1 + r)
@@ -119,7 +125,7 @@ def in_words(group: str, of: Mapping[str, float]) -> str:
         return f"popular: {received:.0f} events of late" if received >= 1 else "rarely acted on"
     if group == "sequence":
         return "the last partner again" if of["again_a"] else "often next after the last partner"
-    return {"node_type": "the usual type of events", "clock": "active at this hour"}.get(group, group)
+    return IN_WORDS.get(group, group)
 
 
 def ago(logarithm: float) -> str:

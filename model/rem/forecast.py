@@ -11,9 +11,8 @@ import torch
 
 from model.checkpoint import read_tensors
 from model.forecast import Forecaster
-from model.history.events import load_events
+from model.history.events import load_events, statistics_of
 from model.history.reading import Pass
-from model.history.registry import listed
 from model.rem.explain import explain
 from model.rem.network import layout_of, log_intensity
 from model.rem.ranking import score
@@ -42,7 +41,7 @@ class RemForecaster(Forecaster):
                 f"{folder} was trained on another event table than the one in {table}: train it again"
             )
         self.layout = layout_of(
-            self.variant, RemSettings(**with_tuples(summary["settings"])), listed(len(self.events.types))
+            self.variant, RemSettings(**with_tuples(summary["settings"])), statistics_of(self.events)
         )
         tensors, _ = read_tensors(folder / "weights.safetensors")
         self.standard = standard_of(tensors)

@@ -52,7 +52,7 @@ class Layout:
 
     def inputs_of(self, x: np.ndarray) -> np.ndarray:
         """The statistics (…, F) that are read, of all of them; no copy where these are the same."""
-        return x if len(self.columns) == self.statistics else x[..., self.columns]
+        return x if np.array_equal(self.columns, np.arange(self.statistics)) else x[..., self.columns]
 
 
 def layout_of(variant: RemVariant, settings: RemSettings, statistics: Sequence[Statistic]) -> Layout:
@@ -62,6 +62,9 @@ def layout_of(variant: RemVariant, settings: RemSettings, statistics: Sequence[S
     if strange := sorted(without - names):
         raise ValueError(f"without takes names of groups or of statistics, not {', '.join(strange)}")
     read = [at for at, one in enumerate(statistics) if not {one.group, one.name} & without]
+    read.sort(
+        key=lambda at: BLOCKS.index(statistics[at].block)
+    )  # own columns go to the others of their block
     blocks = np.array([BLOCKS.index(statistics[at].block) for at in read])
     everything = len(read)
     if variant.form == "branching":

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from model.checkpoint import check_identity, read_tensors, write_tensors
-from model.history.events import Events, load_events
+from model.history.events import Events, load_events, statistics_of
 from model.history.reading import Pass
-from model.history.registry import listed
 from model.rem.candidates import learned_events
 from model.rem.learning import Fit, learn_epoch, make_sample, new_fit
 from model.rem.network import Layout, layout_of
@@ -40,7 +39,7 @@ class Training:
         self.events, self.variant = events, variant
         self.settings = settings.for_events(len(learned_events(events.stream, 0, events.stream.splits[0])))
         self.identity = rem_identity(events.stream.name, events.stream.fingerprint, variant, settings)
-        self.layout: Layout = layout_of(variant, settings, listed(len(events.types)))
+        self.layout: Layout = layout_of(variant, settings, statistics_of(events))
         self.stage = CHOOSING
         self.fit: Fit = new_fit(self.layout, settings)
         self.measured: list[list[float]] = []  # validation MAR of each epoch and seed
