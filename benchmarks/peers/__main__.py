@@ -23,7 +23,7 @@ from pipeline.results.trained import current_variants
 
 
 def main(folder: Path, every: int, seeds: int) -> None:
-    """Print the comparison as Markdown."""
+    """Print the comparison as Markdown, anew with each peer that is done."""
     try:
         from benchmarks.peers.tgn import TGN
         from benchmarks.peers.tpnet import TemporalWalks
@@ -35,20 +35,21 @@ def main(folder: Path, every: int, seeds: int) -> None:
     trained = {one.key: one for one in current_variants(lake, folder.name)}.get("rem-history")
     if trained is None:
         sys.exit(f"rem is not trained on {folder.name}: `ldg train {folder.name} rem-history` trains it")
-    edges = load_edges(table)
-    ranked = {}
+    edges, rem = load_edges(table), read_parquet(trained.path("rankings"))
+    compared: dict[str, pl.DataFrame] = {}
     for peer in (TGN, TemporalWalks):
         started, parts = time.process_time(), []
         for seed in range(seeds):
             idx, ranks = ranks_of(peer, edges, seed, every, lambda line: print(line, flush=True))
             parts.append(pl.DataFrame({"idx": idx, "rank_v": ranks[:, 0], "rank_u": ranks[:, 1]}))
-        ranked[peer.title] = by_event(pl.concat(parts))
+        ranked = pl.concat(parts)
+        if not compared:
+            ours = rem.join(ranked, on="idx", how="semi")
+            compared[f"rem, {ours['seed'].n_unique()} seeds"] = by_event(ours)
+        compared[peer.title] = by_event(ranked)
         print(f"{peer.title}: {(time.process_time() - started) / 60:.1f} min of processor time", flush=True)
-    places = next(iter(ranked.values())).select("idx")
-    ours = read_parquet(trained.path("rankings")).join(places, on="idx", how="semi")
-    title = f"rem, {ours['seed'].n_unique()} seeds"
-    events = with_history(table.events).join(places, on="idx", how="semi").sort("idx")
-    print(comparison({title: by_event(ours), **ranked}, events))
+        events = with_history(table.events).join(ranked, on="idx", how="semi").sort("idx")
+        print(comparison(compared, events), flush=True)
 
 
 if __name__ == "__main__":

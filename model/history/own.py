@@ -150,7 +150,8 @@ def fill_own(means: Means, of_nodes: np.ndarray, a: int, b: int, now: float, out
             out[at + 1] = pair_mean(means, b, a, column, tau, now)
             of_a = mean_now(means.node_sum[0, a], means.node_at[0, a], column, tau, now)
             of_b = mean_now(means.node_sum[1, b], means.node_at[1, b], column, tau, now)
-            out[own], out[own + 1], out[own + 2] = of_a, of_b, abs(of_a - of_b)
+            usual = mean_now(means.node_sum[1, b], means.node_at[1, b], column, taus - 1, now)
+            out[own], out[own + 1], out[own + 2] = of_a, of_b, abs(of_a - usual)
             at, own = at + 2, own + 3
     for column in range(of_nodes.shape[1]):
         of_a, of_b = of_nodes[a, column], of_nodes[b, column]

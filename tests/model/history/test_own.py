@@ -8,45 +8,41 @@ import numpy as np
 import polars as pl
 import pytest
 
-from model import load
 from model.history.events import Events, load_events, statistics_of
 from model.history.own import SHRINK, TAUS
 from model.history.reading import Pass
 from model.history.registry import listed
-from model.rem.settings import RemSettings
-from model.rem.training import train_rem
 from pipeline.event_table import Split, build_event_table, write_event_table
-from pipeline.rem_variants import RemVariant
 from tests.small_world import write_table
 
 START = datetime(2024, 1, 1)
-ACTORS, CLASSES, SHOPS = 8, 3, 5  # each class has so many shops
-EVENTS = 900
+PEOPLE, CLASSES, SHOPS = 8, 3, 5  # each class has so many shops
+BANK, FIRST_SHOP = PEOPLE, PEOPLE + 1
+ROUNDS = 450
 
 
 def payments(folder: Path, *, columns: bool = True, seed: int = 0) -> Path:
-    """Each payment's amount announces the class of shops that the same person turns to next."""
+    """Every three days a person draws money, and an hour later spends it at a shop of that class."""
     random = np.random.default_rng(seed)
-    people = [f"person {number}" for number in range(ACTORS)]
-    shops = [f"shop {number}" for number in range(CLASSES * SHOPS)]
-    announced = random.integers(CLASSES, size=ACTORS)
+    names = [f"person {number}" for number in range(PEOPLE)] + ["bank"]
+    names += [f"shop {number}" for number in range(CLASSES * SHOPS)]
     rows = []
-    for number in range(EVENTS):
-        person = number % ACTORS
-        shop = announced[person] * SHOPS + random.integers(SHOPS)
-        announced[person] = random.integers(CLASSES)
-        amount = None if random.random() < 0.02 else 10.0 * announced[person] + random.normal()
-        moment = START + timedelta(hours=4 * number)
-        rows.append((people[person], shops[shop], "Payment", "communication", moment, amount))
-    names = ["source", "target", "type", "kind", "created_at", "amount"]
-    ages = pl.DataFrame({"age": [20.0 + node for node in range(ACTORS + len(shops))]})
+    for number in range(ROUNDS):
+        person, level = names[number % PEOPLE], int(random.integers(CLASSES))
+        shop = names[FIRST_SHOP + level * SHOPS + int(random.integers(SHOPS))]
+        drawn = START + timedelta(hours=9 * number)
+        for target, moment in (("bank", drawn), (shop, drawn + timedelta(hours=1))):
+            amount = None if random.random() < 0.02 else 100.0 * level + random.normal()
+            rows.append((person, target, "Payment", "communication", moment, amount))
+    schema = ["source", "target", "type", "kind", "created_at", "amount"]
+    ages = pl.DataFrame({"age": [20.0 + node for node in range(len(names))]})
     table = build_event_table(
         name="payments",
         title="Payments",
         description="",
-        rows=pl.DataFrame(rows, schema=names, orient="row"),
-        node_names=[*people, *shops],
-        split=Split(START + timedelta(hours=4 * EVENTS * 3 // 4)),
+        rows=pl.DataFrame(rows, schema=schema, orient="row"),
+        node_names=names,
+        split=Split(START + timedelta(hours=9 * ROUNDS * 3 // 4)),
         own_relations=["Association"],
         own_columns={"events": ["amount"], "nodes": ["age"]} if columns else None,
         node_values=ages if columns else None,
@@ -74,15 +70,16 @@ def test_every_statistic_of_own_columns_is_its_formula(tmp_path: Path) -> None:
     a, now, ages = int(stream.u[end]), float(stream.seconds[end]), events.own.of_nodes[:, 0]
     for name, tau in zip(("1d", "30d"), TAUS, strict=True):
         mine = plain_mean(events, stream.u == a, end, tau, now)
-        for b in (ACTORS, ACTORS + 7, 3):
+        for b in (BANK, FIRST_SHOP + 7, 3):
             met = (stream.u == a) & (stream.v == b)
             theirs = plain_mean(events, stream.v == b, end, tau, now)
+            usual = plain_mean(events, stream.v == b, end, TAUS[-1], now)
             assert of[f"own_ab_amount_{name}"][b] == pytest.approx(
                 plain_mean(events, met, end, tau, now), abs=1e-5
             )
             assert of[f"a_own_amount_{name}"][b] == pytest.approx(mine, abs=1e-5)
             assert of[f"b_own_amount_{name}"][b] == pytest.approx(theirs, abs=1e-5)
-            assert of[f"own_gap_amount_{name}"][b] == pytest.approx(abs(mine - theirs), abs=1e-5)
+            assert of[f"own_gap_amount_{name}"][b] == pytest.approx(abs(mine - usual), abs=1e-5)
     np.testing.assert_allclose(of["own_gap_age"], np.abs(ages - ages[a]), atol=1e-5)
 
 
@@ -115,18 +112,3 @@ def test_a_stream_without_own_columns_has_the_statistics_of_all_streams(tmp_path
     assert events.own is None
     assert Pass(events).own is None
     assert statistics_of(events) == listed(len(events.types))
-
-
-@pytest.mark.slow
-def test_a_column_that_decides_who_is_next_makes_ranks_better(tmp_path: Path) -> None:
-    settings = RemSettings(seeds=(0,), epochs=4, candidates=20, silent=50)
-    mar = {}
-    for columns in (True, False):
-        folder = payments(tmp_path / f"table {columns}", columns=columns)
-        trained = tmp_path / f"model {columns}"
-        train_rem(folder, RemVariant(), settings, trained)
-        ranks = pl.read_parquet(trained / "rankings.parquet").filter(pl.col("split") == "test")
-        mar[columns] = float(ranks["rank_v"].to_numpy().mean())
-    assert mar[True] < 0.7 * mar[False]
-    forecast = load(tmp_path / "model True", tmp_path / "table True").predict(0)
-    assert {"own", "own_pair"} <= set(forecast["contributions"][0])
