@@ -8,6 +8,7 @@ BENCHMARKS = (
     ("subnetwork", "the dense subnetwork, beside a plain group-by"),
     ("days", "what a day of the archive costs beside its own work, headless and in the UI"),
     ("training", "training and ranking, beside the reference"),
+    ("following", "a day of today's archive, from files to forecast"),
     ("report", "a drag step of the report's explorer"),
 )
 
