@@ -57,25 +57,10 @@ def measured(way: str, home: Path, days: int) -> dict[str, Any]:
     home.mkdir()
     settings = days_of(home, days)
     (home / ".env").write_text("".join(f"{name}={text}\n" for name, text in settings.items()))
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.days",
-        "--days",
-        str(days),
-        "--ways",
-        way,
-        "--home",
-        str(home),
-    ]
-    done = subprocess.run(
-        command,
-        env=environment(home),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-m", "benchmarks.days", "--here", "--days", str(days), "--ways", way]
+    done = subprocess.run(command, env=environment(home), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
 
 
