@@ -114,6 +114,7 @@ def headless(days: list[date]) -> dict[str, Any]:
     from assets.headless.instance import instance_of
     from assets.headless.plan import table_steps
     from assets.headless.steps import materialize
+    from assets.store import dagster_folder
     from pipeline.sources.registry import registry
 
     settings = Settings.load()
@@ -128,7 +129,12 @@ def headless(days: list[date]) -> dict[str, Any]:
                 megabytes.append(resident_megabytes())
         made = instance.get_materialized_partitions(AssetKey("github_events"))
     assert made == {day.isoformat() for day in days}
-    return {"seconds": round(time.process_time() - started, 2), "megabytes_by_month": megabytes}
+    history = sum(file.stat().st_size for file in dagster_folder(settings).rglob("*") if file.is_file())
+    return {
+        "seconds": round(time.process_time() - started, 2),
+        "megabytes_by_month": megabytes,
+        "history_megabytes": round(history / 1e6, 1),
+    }
 
 
 def backfill(days: list[date]) -> dict[str, Any]:
