@@ -9,7 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,20 @@ def type_config(ui: Ui, page: Page, config: str) -> None:
     page.locator(".CodeMirror").first.evaluate("(editor, text) => editor.CodeMirror.setValue(text)", config)
 
 
+def bring(ui: Ui, day: date) -> None:
+    """A day of the archive, brought by the job as the launchpad would."""
+    job = {"repositoryLocationName": LOCATION, "repositoryName": "__repository__", "jobName": "archive_day"}
+    tags = [{"key": "dagster/partition", "value": day.isoformat()}]
+    parameters = {"selector": job, "executionMetadata": {"tags": tags}, "runConfigData": "{}"}
+    mutation = """mutation($p: ExecutionParams!) {
+        launchRun(executionParams: $p) { __typename ... on LaunchRunSuccess { run { id } } }
+    }"""
+    launched = ui.ask(mutation, p=parameters)["launchRun"]
+    assert launched["__typename"] == "LaunchRunSuccess", launched
+    query = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"
+    ui.wait_until(lambda: ui.ask(query, id=launched["run"]["id"])["runOrError"]["status"] in ENDED)
+
+
 def epochs_trained(ui: Ui) -> int:
     facts = read_facts(Lake(ui.home).model("office", "dyrep_wide-concat"))
     assert facts is not None
@@ -227,6 +241,16 @@ def test_a_changed_env_applies_when_the_code_location_is_reloaded(ui: Ui, page: 
     page.goto(settings)
     expect(row).to_contain_text("false")
     (ui.home / ".env").unlink()
+
+
+def test_a_day_with_a_failed_hour_is_red_and_stays_so_when_a_good_day_comes(ui: Ui, page: Page) -> None:
+    for day in (YESTERDAY, YESTERDAY - timedelta(days=1)):
+        bring(ui, day)
+        ui.wait_until(lambda: set(ui.runs("archive_day")) <= ENDED)
+        page.goto(f"{ui.url}/assets/github_events?view=checks&checkDetail=no_hour_failed")
+        page.get_by_text("no_hour_failed").first.wait_for()
+        expect(page.get_by_text("Failed").first).to_be_visible()
+        page.screenshot(path=ui.shots / f"check after {day}.png")
 
 
 def test_the_schedule_is_switched_on_and_ticks(ui: Ui, page: Page) -> None:
