@@ -25,7 +25,7 @@ def is_not_worse(challenger: Lane, serving: Lane, day: date) -> bool:
 
 def relative_rank(lane: Lane, day: date, people: set[str]) -> float | None:
     """The mean rank of the last seven days' events among `people`, 1 being the last; None without any."""
-    nodes = pl.Series([node for node, name in enumerate(lane.choice.names) if name.lower() in people])
+    nodes = [node for node, name in enumerate(lane.choice.names) if name.lower() in people]
     parts = []
     for one in window_until(day, JUDGED_DAYS):
         events = lane.days.of(one)[0].with_row_index("position")

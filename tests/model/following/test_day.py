@@ -215,3 +215,19 @@ def test_another_rule_is_served_once_its_model_is_trained(brought: Path, tmp_pat
     stretches = followed.select("from", "until").unique(maintain_order=True).rows()
     assert stretches == [(START, FIRST), (FIRST + DAY, None)]
     assert followed.filter(pl.col("until").is_null())["name"].to_list() == sorted(others.accounts)
+
+
+def test_people_chosen_anew_are_taken_on_by_what_the_days_say_and_not_by_when_they_were_made(
+    brought: Path, tmp_path: Path
+) -> None:
+    rule = FollowRule(days=9, nodes=7, reselect=1)
+    at_once, one_by_one = copy_of(brought, tmp_path / "one"), copy_of(brought, tmp_path / "other")
+    follow_until(at_once, rule, LAST, FIRST)
+    for day in Window(START, LAST):
+        follow_until(one_by_one, rule, day)
+    assert_same(one_by_one, at_once)
+    records = [record for record in records_of(at_once) if record]
+    assert any(record.challenger or record.serving != START for record in records), "nobody new was chosen"
+    assert [record.challenger for record in records] == [
+        record.challenger for record in records_of(one_by_one) if record
+    ]
