@@ -8,7 +8,7 @@ from dotenv import dotenv_values
 
 from pipeline.lake import Lake, replacing, write_text
 from pipeline.rem_variants import REM
-from pipeline.settings import Settings, environment_lines
+from pipeline.settings import Settings, environment_lines, variable
 from pipeline.sources.social_evolution.events import RELATIONS
 from pipeline.variants import (
     CONCAT,
@@ -51,15 +51,17 @@ PAPER_ENVIRONMENT = {
     "LDG_BATCH": "200",
     "LDG_LEARNING_RATE": "0.0002",
 }
-# These say where, how fast and what is refused, not what comes out.
+# These say where, how fast and what is refused, not what comes out; following the archive takes no part in it.
 FREE = (
     "LDG_HOME",
     "LDG_LARGEST_HOUR",
     "LDG_RETRY_SECONDS",
     "LDG_SCHEDULE",
+    "LDG_STORE",
     "LDG_TRAININGS",
     "LDG_ALERT_WEBHOOK",
     "LDG_ALERT_COMMAND",
+    *(variable(name) for name in Settings.model_fields if name.startswith("follow_")),
 )
 ENVIRONMENT_HEAD = "# The settings of the paper's experiments, written when it was prepared.\n"
 

@@ -128,3 +128,9 @@ def test_settings_survive_the_way_through_a_file(paper_home: Path) -> None:
     (paper_home / ".env").write_text(environment_lines(settings.environment()))
     assert settings_of(paper_home) == settings
     assert Settings.from_environment(Settings().environment()) == Settings()
+
+
+def test_what_takes_no_part_in_the_experiments_is_not_pinned(data: Path, paper_home: Path) -> None:
+    prepare(data, paper_home, {})
+    pinned = dotenv_values(paper_home / ".env")
+    assert not [name for name in pinned if name.startswith("LDG_FOLLOW_") or name == "LDG_STORE"]
