@@ -51,7 +51,7 @@ PAPER_ENVIRONMENT = {
     "LDG_BATCH": "200",
     "LDG_LEARNING_RATE": "0.0002",
 }
-# These say where, how fast and what is refused, not what comes out; following the archive takes no part in it.
+# These say where, how fast and what is refused, not what comes out; nor does following the archive.
 FREE = (
     "LDG_HOME",
     "LDG_LARGEST_HOUR",
