@@ -14,7 +14,7 @@ from tests.whole_system import environment
 
 
 @pytest.fixture
-def definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Definitions:
+def queued_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Definitions:
     for name, text in environment(tmp_path).items():
         monkeypatch.setenv(name, text)
     return build_definitions(Settings(home=tmp_path))
@@ -32,13 +32,13 @@ def ask_for(
     )
 
 
-def test_what_fetches_is_never_queued_behind_what_trains(definitions: Definitions) -> None:
+def test_what_fetches_is_never_queued_behind_what_trains(queued_definitions: Definitions) -> None:
     training = AssetKey(["github", "trained_models"])
     with DagsterInstance.get() as instance:
         for status in (DagsterRunStatus.STARTED,) * 2 + (DagsterRunStatus.QUEUED,) * 2:
-            ask_for(definitions, instance, "__ASSET_JOB", status, training)
-        waiting = ask_for(definitions, instance, "archive_day", DagsterRunStatus.QUEUED)
-        following = ask_for(definitions, instance, "follow_day", DagsterRunStatus.QUEUED)
+            ask_for(queued_definitions, instance, "__ASSET_JOB", status, training)
+        waiting = ask_for(queued_definitions, instance, "archive_day", DagsterRunStatus.QUEUED)
+        following = ask_for(queued_definitions, instance, "follow_day", DagsterRunStatus.QUEUED)
         queue = QueuedRunCoordinatorDaemon(interval_seconds=1)
         # A pool that the queue meets for the first time is bounded from its second look on.
         queue._get_runs_to_dequeue(instance, instance.get_concurrency_config(), None)

@@ -137,7 +137,7 @@ def materialize(ui: Ui, page: Page, *asset: str) -> None:
 
 
 @pytest.fixture
-def table(ui: Ui, page: Page) -> None:
+def office_table(ui: Ui, page: Page) -> None:
     """The office's event table."""
     if not (Lake(ui.home).dataset("office") / "dataset.json").exists():
         materialize(ui, page, "office", "event_table")
@@ -203,19 +203,21 @@ def test_the_settings_are_shown_as_a_resource(ui: Ui, page: Page) -> None:
 
 
 def test_a_training_is_launched_with_a_changed_config_and_trained_with_it(
-    ui: Ui, page: Page, table: None
+    ui: Ui, page: Page, office_table: None
 ) -> None:
     train(ui, page, "ops: {train: {config: {epochs: 3, d: 8}}}")
     assert epochs_trained(ui) == 3
 
 
-def test_a_key_that_does_not_exist_is_refused(ui: Ui, page: Page, table: None) -> None:
+def test_a_key_that_does_not_exist_is_refused(ui: Ui, page: Page, office_table: None) -> None:
     type_config(ui, page, "ops: {train: {config: {epoch: 3}}}")
     page.get_by_text('unexpected config entry "epoch"').first.wait_for()
     expect(page.get_by_role("button", name="Launch Run")).to_be_disabled()
 
 
-def test_two_trainings_make_a_plot_of_mar_beside_the_best_baseline(ui: Ui, page: Page, table: None) -> None:
+def test_two_trainings_make_a_plot_of_mar_beside_the_best_baseline(
+    ui: Ui, page: Page, office_table: None
+) -> None:
     materialize(ui, page, "office", "no_learn_baselines")
     while (trainings := len(ui.runs("train_chosen"))) < 2:
         train(ui, page, f"ops: {{train: {{config: {{epochs: {trainings + 1}}}}}}}")
