@@ -1,8 +1,9 @@
-"""Statistics of the user's own columns: fading means of numbers that events carry, and what nodes are.
+"""Statistics of the user's own columns: what numbers events carried last and on average, and what nodes are.
 
 A fading mean Σ x·exp(−(t − tᵢ)/τ) / (Σ exp(−(t − tᵢ)/τ) + prior) is kept as numerator, denominator and the
 moment they stand at, for each pair that occurs and for each node in each role: O(1) to update. It shrinks to
-0, the average of the training period, as its events fade. A stream without own columns never comes here.
+0, the average of the training period, as its events fade. The last number (τ = 0) stays until the next: it
+says what was just done, however dense the events are. A stream without own columns never comes here.
 """
 
 from typing import NamedTuple
@@ -16,8 +17,8 @@ from model.history.state import DAY, NONE
 from model.stream import Stream
 from pipeline.event_table import EventTable
 
-TAUS = np.array([DAY, 30 * DAY])
-TAU_NAMES = ("1d", "30d")
+TAUS = np.array([0.0, DAY, 30 * DAY])  # 0: the last number alone
+TAU_NAMES = ("last", "1d", "30d")
 SHRINK = 0.1  # events that a mean is shrunk by
 
 
@@ -31,7 +32,7 @@ class OwnColumns(NamedTuple):
 
 
 class Means(NamedTuple):
-    """Fading means of C columns at the τ of `TAUS`, of P directed pairs and of N nodes in both roles."""
+    """Means of C columns at the τ of `TAUS`, of P directed pairs and of N nodes in both roles."""
 
     pairs: np.ndarray  # (P) a·N + b, sorted: the pairs that occur in the stream
     pair_sum: np.ndarray  # (P, C, τ, 2) numerator and denominator
@@ -95,7 +96,7 @@ def new_means(u: np.ndarray, v: np.ndarray, nodes: int, columns: int) -> Means:
 def remember(sums: np.ndarray, at: np.ndarray, column: int, now: float, value: float) -> None:
     """A number enters a mean: `sums` (C, τ, 2), `at` (C)."""
     for tau in range(len(TAUS)):
-        faded = np.exp(-(now - at[column]) / TAUS[tau])
+        faded = np.exp(-(now - at[column]) / TAUS[tau]) if TAUS[tau] > 0 else 0.0
         sums[column, tau, 0] = sums[column, tau, 0] * faded + value
         sums[column, tau, 1] = sums[column, tau, 1] * faded + 1.0
     at[column] = now
@@ -103,7 +104,9 @@ def remember(sums: np.ndarray, at: np.ndarray, column: int, now: float, value: f
 
 @compiled
 def mean_now(sums: np.ndarray, at: np.ndarray, column: int, tau: int, now: float) -> float:
-    """The mean as it is now."""
+    """The mean as it is now, or the last number; 0 before the first."""
+    if TAUS[tau] == 0:
+        return sums[column, tau, 0]
     faded = np.exp(-(now - at[column]) / TAUS[tau])
     return sums[column, tau, 0] * faded / (sums[column, tau, 1] * faded + SHRINK)
 
@@ -141,7 +144,7 @@ def pair_mean(means: Means, a: int, b: int, column: int, tau: int, now: float) -
 
 @compiled
 def fill_own(means: Means, of_nodes: np.ndarray, a: int, b: int, now: float, out: np.ndarray) -> None:
-    """The statistics of a→b in the order of `own_groups`."""
+    """The statistics of a→b in the order of `own_statistics`."""
     columns, taus = means.node_at.shape[2], len(TAUS)
     at, own = 0, 2 * columns * taus
     for column in range(columns):
