@@ -176,7 +176,7 @@ class Lane:
             .as_posix(),
         }
         write_json(row, self.files.training(self.variant, self.choice.chosen_on))
-        return model
+        return self.load(self.trained_until)
 
     def learn_on(self, model: Model, day: date) -> Model:
         """One day further: ranked with still weights, learned from, its outcome remembered; and stored."""
@@ -185,9 +185,8 @@ class Lane:
         ranks = model.follower.rank(events, communications(events, MOST_RANKED))
         model.follower.learn(events, day)
         model.chance.observe(expected, day, happened(events, len(self.choice.names)))
-        further = Model(day, model.follower, model.chance)
-        self.store(further, ranks)
-        return further
+        self.store(Model(day, model.follower, model.chance), ranks)
+        return self.load(day)  # as any other process would go on: the last bits depend on where arrays lie
 
 
 def prune(lake: Lake, oldest: date) -> None:
