@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from pipeline.lake import Lake
 from tests.whole_system import environment, run_module
@@ -17,6 +18,9 @@ MARKED_FIXTURES = {
     "results_page": "slow",
     "forbidden_names": "slow",
 }
+# No example has a time limit: a busy machine is no failure, and every test ends by its own.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

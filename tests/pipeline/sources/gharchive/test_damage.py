@@ -79,7 +79,7 @@ def assert_accounted(tables):
     )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(plan=damages, piece=st.sampled_from([50, 300, 1000, 100_000]))
 def test_damaged_text_costs_only_the_damaged_events(plan, piece, tmp_path_factory):
     text, whole = damaged_text(plan)
@@ -93,7 +93,7 @@ def test_damaged_text_costs_only_the_damaged_events(plan, piece, tmp_path_factor
     assert [actor for actor in actors if actor in set(whole)] == whole
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(plan=damages, cut=st.floats(0, 1), members=st.integers(1, 3))
 def test_truncated_gzip_costs_only_what_is_cut_off(plan, cut, members, tmp_path_factory):
     events = [make(index) for index in range(4 * len(plan))]
@@ -115,7 +115,7 @@ def inflated(packed):
     return text
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     flips=st.lists(st.tuples(st.floats(0, 1), st.integers(1, 255)), min_size=1, max_size=4),
     members=st.integers(1, 3),
@@ -128,7 +128,7 @@ def test_flipped_bytes_in_gzip_never_raise(flips, members, tmp_path_factory):
     assert_accounted(read(tmp_path_factory.mktemp("flips"), bytes(packed)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(junk=st.binary(max_size=400), gzipped=st.booleans())
 def test_any_bytes_at_all_are_accounted_for(junk, gzipped, tmp_path_factory):
     tables = read(tmp_path_factory.mktemp("junk"), gzip.compress(junk) if gzipped else junk)

@@ -287,7 +287,7 @@ events = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(odd=st.lists(events, max_size=4), ascii_only=st.booleans(), end=st.sampled_from(["\n", "", " ", "\0"]))
 def test_events_of_any_form_are_accounted_for_and_cost_no_other(odd, ascii_only, end, tmp_path_factory):
     lines = [json.dumps(event, ensure_ascii=ascii_only) for event in [BESIDE[0], *odd, BESIDE[1]]]
@@ -297,7 +297,7 @@ def test_events_of_any_form_are_accounted_for_and_cost_no_other(odd, ascii_only,
     assert not tables.damage
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(value=values)
 def test_what_json_reads_salvage_follows_to_its_end(value):
     text = json.dumps({"odd": value, "type": "PushEvent"}).encode()

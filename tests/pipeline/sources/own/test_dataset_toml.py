@@ -148,7 +148,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     section=st.sampled_from(["title", "events", "kinds", "split", "nodes", "associations", "other"]),
     value=VALUES,
