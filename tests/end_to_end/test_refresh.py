@@ -4,20 +4,25 @@ import gzip
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from dagster import DagsterInstance, Definitions, RunRequest, SkipReason, build_sensor_context
+from dagster import AssetKey, DagsterInstance, Definitions, RunRequest, SkipReason, build_sensor_context
 
 from assets.definitions import build_definitions
 from assets.partitions import day_range
 from assets.refresh import REFRESH_TAG, refresh
+from pipeline.lake import Lake
+from pipeline.results.trained import present_fingerprint, trained_variants
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.hours import parse_file_name
 from tests.whole_system import environment
 
 # One worker runs the system once for all tests that look at it.
 pytestmark = pytest.mark.xdist_group("sample")
+MODEL = "dyrep-bilinear"
+REFRESHED_STEPS = {"subnetwork", "event_table", "no_learn_baselines", "renewed_models"}
 
 
 @dataclass
@@ -53,7 +58,13 @@ def watched(sample_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     shutil.copytree(sample_home, home)
     archive = tmp_path / "archive"
     shutil.copytree(home / "sample_world" / "gharchive", archive)
-    for name, text in environment(home, LDG_GHARCHIVE_URL=str(archive)).items():
+    for folder in (
+        Lake(home).model("github", "*").parent.iterdir()
+    ):  # one small model is enough to see it made
+        if folder.name != MODEL:
+            shutil.rmtree(folder)
+    more = {"LDG_GHARCHIVE_URL": str(archive), "LDG_SEEDS": "1", "LDG_EPOCHS": "1"}
+    for name, text in environment(home, **more).items():
         monkeypatch.setenv(name, text)
     settings = Settings.load()
     with DagsterInstance.get() as instance:
@@ -88,15 +99,23 @@ def test_a_scheduled_day_that_changed_sets_off_one_run_of_what_was_made_before(w
     again = watched.look()
     assert isinstance(again, RunRequest), "the refresh that was asked for did not come to its end"
     job = watched.definitions.resolve_job_def("refresh_what_changed")
-    part = [key for key in asked.asset_selection or () if key.path[-1] in {"subnetwork", "event_table"}]
+    part = [key for key in asked.asset_selection or () if key.path[-1] in REFRESHED_STEPS]
+    before = present_fingerprint(watched.settings.lake, "github")
     assert job.execute_in_process(instance=watched.instance, asset_selection=part, tags=again.tags).success
+    (trained,) = trained_variants(watched.settings.lake, "github")
+    assert trained.key == MODEL
+    assert before != trained.fingerprint == present_fingerprint(watched.settings.lake, "github")
+    latest = watched.instance.get_latest_materialization_event(AssetKey(["github", "trained_models"]))
+    assert latest is not None
+    assert latest.asset_materialization is not None
+    assert latest.asset_materialization.partition == MODEL
     watched.bring("2015-01-10", tags=REFRESH_TAG)
     assert isinstance(watched.look(), SkipReason)
 
 
 def test_a_day_outside_the_network_sets_off_nothing(watched: Watched) -> None:
     watched.look()
-    outside = watched.settings.github_history.replace(year=watched.settings.github_history.year - 1)
+    outside = watched.settings.last_github_day() + timedelta(days=1)
     watched.bring(outside.isoformat(), tags=REFRESH_TAG)
     asked = watched.look()
     assert isinstance(asked, SkipReason)

@@ -88,7 +88,7 @@ def test_markup_in_names_and_titles_adds_no_element(report_text):
     assert [attributes.get("type") for attributes in page.all("script")] == ["application/json", None]
     assert all(not name.startswith("on") for _, attributes in page.elements for name in attributes)
     assert all(attributes["src"].startswith("data:image/svg+xml;base64,") for attributes in page.all("img"))
-    assert len(page.all("img")) == 5
+    assert len(page.all("img")) == 6
 
 
 def test_hostile_text_survives_as_data(report_text):
