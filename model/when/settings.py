@@ -20,13 +20,7 @@ class HazardSettings:
     skipped: int = 500
 
     def __post_init__(self) -> None:
-        for name in ("bins", "epochs", "batch", "hidden", "width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} takes 1 or more, not {getattr(self, name)}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout takes a number in [0, 1), not {self.dropout}")
+        check(self, counts=("bins", "epochs", "batch", "hidden", "width"))
 
 
 @dataclass(frozen=True)
@@ -47,13 +41,7 @@ class PairSettings:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("questions", "strangers", "hidden", "epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} takes 1 or more, not {getattr(self, name)}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate takes a number above 0, not {self.learning_rate}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout takes a number in [0, 1), not {self.dropout}")
+        check(self, counts=("questions", "strangers", "hidden", "epochs", "batch"))
 
 
 @dataclass(frozen=True)
@@ -62,3 +50,14 @@ class WhenSettings:
 
     nodes: HazardSettings = field(default_factory=HazardSettings)
     pairs: PairSettings = field(default_factory=PairSettings)
+
+
+def check(settings: HazardSettings | PairSettings, counts: tuple[str, ...]) -> None:
+    """Refuse numbers that nothing can be learned with; `counts` names those that take 1 or more."""
+    for name in counts:
+        if getattr(settings, name) < 1:
+            raise ValueError(f"{name} takes 1 or more, not {getattr(settings, name)}")
+    if not settings.learning_rate > 0:
+        raise ValueError(f"learning_rate takes a number above 0, not {settings.learning_rate}")
+    if not 0 <= settings.dropout < 1:
+        raise ValueError(f"dropout takes a number in [0, 1), not {settings.dropout}")

@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from pipeline.lake import Lake
 from pipeline.results.trained import read_facts
+from tests.office import write_office
 from tests.whole_system import PATIENCE, environment, start_module, wait_for
 
 # One server for all these tests, in one worker.
@@ -27,7 +28,6 @@ pytestmark = pytest.mark.xdist_group("ui")
 SECONDS = 40.0  # for the page to show something, on a machine that is busy
 LOCATION = "assets.definitions"
 ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
-NAMES = ("ann", "bob", "cat", "dan", "eve")
 YESTERDAY = datetime.now(UTC).date() - timedelta(days=1)
 
 
@@ -58,7 +58,7 @@ class Ui:
 def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     """`ldg dev` on a home with the mails of five people and an archive one of whose hours is torn."""
     home = tmp_path_factory.mktemp("ui")
-    write_mails(home)
+    write_office(home)
     archive = home / "archive"
     archive.mkdir()
     (archive / f"{YESTERDAY}-3.json.gz").write_bytes(b"<html>no hour file</html>")
@@ -92,20 +92,6 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=PATIENCE)
-
-
-def write_mails(home: Path) -> None:
-    folder = Lake(home).own / "office"
-    folder.mkdir(parents=True)
-    mails = [
-        f"{NAMES[n % 5]},{NAMES[(n + 1 + n % 3) % 5]},2024-{1 + n // 28:02}-{1 + n % 28:02}"
-        for n in range(112)
-    ]
-    (folder / "mails.csv").write_text("from,to,sent\n" + "\n".join(mails) + "\n")
-    (folder / "dataset.toml").write_text(
-        'title = "The office"\n[events]\nfile = "mails.csv"\nsource = "from"\ntarget = "to"\ntime = "sent"\n'
-        'time_zone = "UTC"\n[split]\ntest_start = 2024-04-01\ntime_zone = "UTC"\n'
-    )
 
 
 def answers(url: str) -> bool:

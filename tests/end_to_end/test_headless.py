@@ -10,26 +10,16 @@ from assets.headless.instance import UNFINISHED, instance_of
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
 from pipeline.settings import Settings
+from tests.office import write_office
 from tests.whole_system import PATIENCE, at_work, environment, run_module, start_module, wait_for
 
 CHILD = "assets.headless.one_training"
-NAMES = ("ann", "bob", "cat", "dan", "eve")
 
 
 @pytest.fixture
 def office_of_five(tmp_path: Path) -> Path:
     """A home with the mails of five people."""
-    folder = tmp_path / "own" / "office"
-    folder.mkdir(parents=True)
-    mails = [
-        f"{NAMES[n % 5]},{NAMES[(n + 1 + n % 3) % 5]},2024-{1 + n // 28:02}-{1 + n % 28:02}"
-        for n in range(112)
-    ]
-    (folder / "mails.csv").write_text("from,to,sent\n" + "\n".join(mails) + "\n")
-    (folder / "dataset.toml").write_text(
-        'title = "The office"\n[events]\nfile = "mails.csv"\nsource = "from"\ntarget = "to"\ntime = "sent"\n'
-        'time_zone = "UTC"\n[split]\ntest_start = 2024-04-01\ntime_zone = "UTC"\n'
-    )
+    write_office(tmp_path)
     return tmp_path
 
 
