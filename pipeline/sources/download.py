@@ -80,6 +80,10 @@ class TryAgainError(DownloadError):
         self.wait = wait
 
 
+class UnreachableError(TryAgainError):
+    """No answer, or that of a server in trouble: another file would fare no better."""
+
+
 @dataclass(frozen=True)
 class Arrival:
     """A file that arrived in its part, as its headers say."""
@@ -183,7 +187,7 @@ def patiently(attempt: Callable[[], T], settings: DownloadSettings) -> T:
         except TryAgainError as error:
             failure = error
         except BROKEN as error:
-            failure = TryAgainError(_brief(error))
+            failure = UnreachableError(_brief(error))
     # Outside any handler: a library's error, which quotes the address, must not hang on to ours.
     raise failure
 
@@ -259,7 +263,8 @@ def _request(
             part.clear()
             raise TryAgainError("416: the file has no such range")
         if code not in {200, 206}:
-            raise TryAgainError(f"{code} {_brief(response.reason or '')}", _retry_after(response))
+            kind = UnreachableError if code == 429 or code >= 500 else TryAgainError
+            raise kind(f"{code} {_brief(response.reason or '')}", _retry_after(response))
         etag = response.headers.get("ETag")
         if held is not None and etag and (etag == held.etag or _md5_tag(etag) == (held.md5 or "")):
             part.clear()

@@ -1,6 +1,7 @@
 """Hour files into the lake: over HTTP or from a folder, verified and whole, or not at all."""
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext
@@ -19,6 +20,7 @@ from pipeline.sources.download import (
     Sessions,
     TryAgainError,
     Unchanged,
+    UnreachableError,
     Version,
     download,
     get,
@@ -96,6 +98,35 @@ def probe(settings: FetchSettings) -> None:
         )
 
 
+# Two rounds of the usual connections: with the waits between tries, a minute or so of silence.
+LONGEST_STREAK = 8
+
+
+@dataclass
+class Streak:
+    """Hours in a row for which the archive could not be reached; after the longest, the rest is given up."""
+
+    hours: int = 0
+    reason: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, error: Exception | None) -> None:
+        """What came of an hour that was asked for."""
+        with self.lock:
+            self.hours = self.hours + 1 if isinstance(error, UnreachableError) else 0
+            self.reason = str(error)
+
+    def check(self) -> None:
+        """Raise where asking for one more hour is in vain."""
+        with self.lock:
+            if self.hours >= LONGEST_STREAK:
+                raise GivenUpError(f"not asked for: {self.hours} hours in a row failed ({self.reason})")
+
+
+class GivenUpError(DownloadError):
+    """The archive went away; what is left is asked for the next time."""
+
+
 def fetch_days(
     days: Iterable[date],
     lake: Lake,
@@ -109,8 +140,9 @@ def fetch_days(
     Each day is fetched within `locked(day)`.
 
     If it cannot, days that lack nothing are taken as they are; an hour still to be had makes that an error.
+    If it goes away meanwhile, the rest is not asked for: hours that are not held fail, until the next time.
     """
-    days = list(days)
+    days, streak = list(days), Streak()
     try:
         probe(settings)
     except OSError as error:
@@ -123,7 +155,7 @@ def fetch_days(
         return
     for day in days:
         with locked(day):
-            files = fetch_day(day, lake, settings, log, now)
+            files = fetch_day(day, lake, settings, log, now, streak)
         yield day, files
 
 
@@ -133,12 +165,15 @@ def fetch_day(
     settings: FetchSettings,
     log: Callable[[str], None] | None = None,
     now: datetime | None = None,
+    streak: Streak | None = None,
 ) -> list[HourFile]:
     """Bring a day's hour files into the lake, as far as they can be had, and say what came of every hour.
 
     A file that is unchanged at the source is not fetched again, one that was replaced is. An hour that fails
     costs no other; run again to complete the day. `now` is the time to judge by, naive times being UTC.
+    `streak` is what the days before left.
     """
+    streak = streak or Streak()
     now = now or datetime.now(UTC)
     now = now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
     if not settings.is_http:
@@ -150,7 +185,7 @@ def fetch_day(
         Progress(f"{day} fetch", len(hours), "hours", log) as progress,
         ThreadPoolExecutor(settings.connections) as pool,
     ):
-        tasks = [pool.submit(_fetch_hour, day, hour, lake, settings, sessions, now) for hour in hours]
+        tasks = [pool.submit(_fetch_hour, day, hour, lake, settings, sessions, now, streak) for hour in hours]
         for task in as_completed(tasks):
             file, trouble = task.result()
             files[file.hour] = file
@@ -179,7 +214,13 @@ def _is_held(lake: Lake, file: HourFile) -> bool:
 
 
 def _fetch_hour(
-    day: date, hour: int, lake: Lake, settings: FetchSettings, sessions: Sessions, now: datetime
+    day: date,
+    hour: int,
+    lake: Lake,
+    settings: FetchSettings,
+    sessions: Sessions,
+    now: datetime,
+    streak: Streak,
 ) -> tuple[HourFile, str]:
     """What is known of an hour after asking for it, and what went wrong, if anything."""
     asked_at = now.replace(tzinfo=None)
@@ -191,11 +232,15 @@ def _fetch_hour(
             examiner = _HourExaminer(held is not None)
             trouble = ""
             try:
+                streak.check()
                 if settings.is_http:
                     file = _from_http(day, hour, part, settings, sessions, examiner, held, asked_at)
                 else:
                     file = _from_folder(day, hour, part, settings, examiner, held, asked_at)
+                streak.note(None)
             except (DownloadError, OSError) as error:
+                if not isinstance(error, GivenUpError):
+                    streak.note(error)
                 # The source cannot take back an hour that was verified: the day keeps what it has.
                 trouble = str(error)
                 file = held or _not_had(day, hour, error, now)

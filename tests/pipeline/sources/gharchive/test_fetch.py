@@ -6,7 +6,7 @@ import pytest
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
+from pipeline.sources.gharchive.fetch import LONGEST_STREAK, FetchSettings, fetch_day, fetch_days
 from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw_folder, raw_path
 from pipeline.sources.gharchive.hours import end_of_hour, file_name
 from pipeline.sources.gharchive.normalize import EventRules
@@ -152,6 +152,32 @@ def test_a_file_that_is_held_survives_a_server_that_fails(day_archive, lake):
     day_archive.always = dict.fromkeys(NAMES, 500) | {NAMES[0]: 404}
     files = fetch_day(DAY, lake, fast(day_archive, attempts=1), now=NOW)
     assert {file.status for file in files} == {"ok"}
+
+
+def test_an_archive_in_trouble_is_given_up_after_a_few_hours_and_asked_again_the_next_time(
+    day_archive, lake, hour_bodies
+):
+    days = [DAY + timedelta(days=number) for number in range(5)]
+    names = [file_name(day, hour) for day in days for hour in range(24)]
+    day_archive.files = dict(zip(names, list(hour_bodies.values()) * len(days), strict=True))
+    day_archive.always = dict.fromkeys(names, 503)
+    settings = fast(day_archive, attempts=2, connections=4)
+    fetched = [file for _, files in fetch_days(days, lake, settings, now=NOW) for file in files]
+    assert {file.status for file in fetched} == {"failed"}
+    assert len(fetched) == len(names)
+    assert "hours in a row failed (503" in fetched[-1].reason
+    asked = {name for name, _, _ in day_archive.asked} & set(names)
+    assert LONGEST_STREAK <= len(asked) < LONGEST_STREAK + settings.connections
+    day_archive.always = {}
+    fetched = [file for _, files in fetch_days(days, lake, settings, now=NOW) for file in files]
+    assert {file.status for file in fetched} == {"ok"}
+
+
+def test_hours_that_fail_here_and_there_give_nothing_up(day_archive, lake):
+    day_archive.always = dict.fromkeys(NAMES[::2], 503)
+    files = fetch_day(DAY, lake, fast(day_archive, attempts=1, connections=1), now=NOW)
+    assert [file.status for file in files] == ["failed", "ok"] * 12
+    assert {file.reason for file in files[::2]} == {"503 Service Unavailable"}
 
 
 def test_an_etag_that_is_not_an_md5_still_tells_changes(day_archive, lake):
