@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal, get_args
 REM = "rem"
 HISTORY = "history"  # stands where the paper's models have their interaction: λ is made from the past
 Form = Literal["branching", "flat", "linear"]
+OfLdg = Literal["embeddings", "attention"]
+LDG = "ldg_learned_sparse-bilinear"  # the trained LDG that a model may read
 GROUPS = (
     "pair",
     "share",
@@ -28,6 +30,7 @@ class RemVariant:
     `form` is `branching` (λ = μ + Σ αᵏ, with `edge_types` many k), `flat` (one network) or `linear` (the
     classical relational-event model). Without `by_role` an event counts for both its nodes alike: the model
     does not know who acted. `without` names groups of statistics, or single ones, that it does not see.
+    `of_ldg` names what it reads of a trained LDG beside its own statistics.
     """
 
     interaction: ClassVar[str] = HISTORY
@@ -42,12 +45,15 @@ class RemVariant:
     edge_types: int = 2
     by_role: bool = True
     without: tuple[str, ...] = ()
+    of_ldg: OfLdg | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9_]+", self.name):
             raise ValueError(f"name takes lower-case letters, digits and _, not {self.name!r}")
         if self.form not in get_args(Form):
             raise ValueError(f"form takes one of {get_args(Form)}, not {self.form!r}")
+        if self.of_ldg not in (None, *get_args(OfLdg)):
+            raise ValueError(f"of_ldg takes one of {get_args(OfLdg)} or None, not {self.of_ldg!r}")
         if self.edge_types < 1:
             raise ValueError(f"edge_types takes 1 or more, not {self.edge_types}")
 
@@ -61,11 +67,17 @@ class RemVariant:
         details: list[str] = [] if self.form == "branching" else [self.form]
         details += [] if self.by_role else ["role-blind"]
         details += [f"without {group.replace('_', ' ')}" for group in self.without]
+        details += [] if self.of_ldg is None else [f"with LDG's {self.of_ldg}"]
         return f"REM ({', '.join(details)})" if details else "REM"
 
     def trained_like(self) -> "RemVariant":
-        """The variant whose weights this one uses: its own."""
+        """The variant whose weights this one begins with: its own."""
         return self
+
+    @property
+    def needs(self) -> str | None:
+        """The key of the variant that must be trained before this one."""
+        return None if self.of_ldg is None else LDG
 
     @property
     def outputs(self) -> int:
@@ -73,8 +85,9 @@ class RemVariant:
         return 1 + self.edge_types if self.form == "branching" else 1
 
     def as_json(self) -> dict[str, Any]:
-        """The variant as model.json names it."""
-        return {**asdict(self), "without": list(self.without)}
+        """The variant as model.json names it; one that reads no LDG does not speak of it."""
+        facts = {**asdict(self), "without": list(self.without)}
+        return {name: value for name, value in facts.items() if value is not None}
 
 
 def rem_variants() -> list[RemVariant]:
@@ -84,5 +97,6 @@ def rem_variants() -> list[RemVariant]:
         RemVariant(f"{REM}_flat", form="flat"),
         RemVariant(f"{REM}_linear", form="linear"),
         RemVariant(f"{REM}_role_blind", by_role=False),
+        *(RemVariant(f"{REM}_{of_ldg}", of_ldg=of_ldg) for of_ldg in get_args(OfLdg)),
         *(RemVariant(f"{REM}_without_{group}", without=(group,)) for group in GROUPS),
     ]

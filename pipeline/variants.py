@@ -141,6 +141,11 @@ class Variant:
             replace(self, name=self.name.removesuffix("_freq"), frequency=False) if self.frequency else self
         )
 
+    @property
+    def needs(self) -> str | None:
+        """The key of the variant that must be trained before this one."""
+        return self.trained_like().key if self.frequency else None
+
 
 def variant_key(name: str, interaction: str) -> str:
     """A variant's folder and Dagster partition key, for instance `ldg_learned_sparse-bilinear`."""

@@ -43,7 +43,7 @@ class Training:
     @property
     def needs(self) -> set[tuple[str, str]]:
         """Dataset and key of another training whose weights it uses."""
-        return {(self.dataset, self.variant.trained_like().key)} - {self.key}
+        return set() if self.variant.needs is None else {(self.dataset, self.variant.needs)}
 
     @property
     def key(self) -> tuple[str, str]:

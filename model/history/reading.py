@@ -1,14 +1,15 @@
 """Reading a stream event by event, and asking for statistics on the way."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from model.history.events import Events, statistics_of
+from model.history.latent import LatentMemory
 from model.history.moment import new_moment
 from model.history.own import OwnMemory
 from model.history.passes import ask_once, pass_over
-from model.history.registry import columns_of, listed
+from model.history.registry import Statistic, columns_of, listed
 from model.history.room import with_room
 from model.history.standard import Standard
 from model.history.state import NEVER, History, new_history
@@ -20,6 +21,29 @@ class Answers(NamedTuple):
 
     x: np.ndarray
     met: np.ndarray
+
+
+class Memory(Protocol):
+    """What statistics beside those of all streams are read from, as far as the stream was read."""
+
+    statistics: tuple[Statistic, ...]
+
+    def read(self, chunk: slice, asked: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+        """Let the events of `chunk` enter; statistics (M, 2, C, F) of those asked about."""
+        ...
+
+    def ask(self, node: int, now: float, *, acts: bool, others: np.ndarray) -> np.ndarray:
+        """Statistics (N, F) of `node` with `others` at second `now`, nothing entering."""
+        ...
+
+
+def memories_of(events: Events, *, by_role: bool) -> tuple[Memory, ...]:
+    """Those of own columns and of a trained LDG, before the first event; most streams have neither."""
+    own, course, stream = events.own, events.course, events.stream
+    return (
+        *(() if own is None else (OwnMemory(stream, own, by_role=by_role),)),
+        *(() if course is None else (LatentMemory(stream, course, by_role=by_role),)),
+    )
 
 
 class Pass:
@@ -35,20 +59,20 @@ class Pass:
         by_role: bool = True,
         standard: Standard | None = None,
         history: History | None = None,
-        own: OwnMemory | None = None,
+        memories: tuple[Memory, ...] | None = None,
     ) -> None:
         self.events, self.by_role = events, by_role
         nodes = events.stream.nodes
-        self.statistics, self.own_standard = statistics_of(events), None
+        self.statistics, self.standard_beside = statistics_of(events), None
         listed_for_all = listed(len(events.types))
         self.width = len(listed_for_all)
-        if events.own is not None:
-            if history is not None and own is None:
-                raise ValueError("own takes the memory of own columns that goes with this history, not None")
-            own = own or OwnMemory(events.stream, events.own, by_role=by_role)
-            if standard is not None:
-                standard, self.own_standard = standard.split(self.width)
-        self.own = own
+        if memories is None:
+            memories = memories_of(events, by_role=by_role)
+            if history is not None and memories:
+                raise ValueError("memories takes those that go with this history, not None")
+        self.memories = memories
+        if memories and standard is not None:
+            standard, self.standard_beside = standard.split(self.width)
         self.columns = columns_of(listed_for_all, standard)
         self.moment = new_moment(nodes, self.width)
         if history is None:
@@ -69,10 +93,13 @@ class Pass:
         """Answers about so many pairs, to be filled in."""
         return Answers(np.empty((*shape, self.width), np.float32), np.empty(shape, np.bool_))
 
-    def with_own(self, answers: Answers, statistics: np.ndarray) -> Answers:
-        """Answers with the statistics of own columns after all others."""
-        if self.own_standard is not None:
-            statistics = self.own_standard(statistics)
+    def with_memories(self, answers: Answers, of_memories: list[np.ndarray]) -> Answers:
+        """Answers with the statistics of all memories after the others."""
+        if not of_memories:
+            return answers
+        statistics = np.concatenate(of_memories, -1)
+        if self.standard_beside is not None:
+            statistics = self.standard_beside(statistics)
         return Answers(np.concatenate([answers.x, statistics], -1), answers.met)
 
     def read(self, end: int, asked: np.ndarray, candidates: np.ndarray) -> Answers:
@@ -104,7 +131,7 @@ class Pass:
             candidates,
             *answers,
         )
-        return answers if self.own is None else self.with_own(answers, self.own.read(chunk, rows, candidates))
+        return self.with_memories(answers, [memory.read(chunk, rows, candidates) for memory in self.memories])
 
     def ask(self, node: int, now: float, *, acts: bool = True) -> Answers:
         """Answers (N) about `node` with every node at second `now`, nothing entering.
@@ -115,9 +142,9 @@ class Pass:
         answers = self.room_for(len(everyone))
         acts = acts or not self.by_role
         ask_once(self.history, self.moment, self.columns, now, node, acts, everyone, *answers)
-        if self.own is None:
-            return answers
-        return self.with_own(answers, self.own.ask(node, now, acts=acts, others=everyone))
+        return self.with_memories(
+            answers, [memory.ask(node, now, acts=acts, others=everyone) for memory in self.memories]
+        )
 
     def skip(self, end: int) -> None:
         """Go on to `end` without asking."""

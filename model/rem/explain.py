@@ -18,6 +18,8 @@ IN_WORDS = {
     "clock": "active at this hour",
     "own_pair": "own columns of their events",
     "own": "own columns fit",
+    "ldg_embeddings": "near by LDG's embeddings",
+    "ldg_attention": "attended to by LDG",
 }
 
 
@@ -55,7 +57,7 @@ def explain(reading: Pass, weights: Weights, layout: Layout, node: int, now: flo
     """
     first = {name: tensor[:1] for name, tensor in weights.items()}
     others = np.delete(np.arange(reading.events.stream.nodes), node)
-    plain = Pass(reading.events, by_role=reading.by_role, history=reading.history, own=reading.own)
+    plain = Pass(reading.events, by_role=reading.by_role, history=reading.history, memories=reading.memories)
     answers = Answers(*(part[others] for part in reading.ask(node, now)))
     x, met = torch.from_numpy(layout.inputs_of(answers.x)), torch.from_numpy(answers.met)
     parts = log_intensities(first, layout, x, met)  # (1, M, 1 + r)

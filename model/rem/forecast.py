@@ -1,6 +1,7 @@
 """Forecasts of a relational-event model: whom a node acts on next, with probability and reason."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import torch
 from model.checkpoint import read_tensors
 from model.forecast import Forecaster
 from model.history.events import load_events, statistics_of
+from model.history.own import OwnMemory
 from model.history.reading import Pass
 from model.rem.explain import explain
+from model.rem.ldg import WEIGHTS, FrozenLdg
 from model.rem.network import layout_of, log_intensity
 from model.rem.ranking import score
 from model.rem.settings import RemSettings
@@ -40,12 +43,15 @@ class RemForecaster(Forecaster):
             raise ValueError(
                 f"{folder} was trained on another event table than the one in {table}: train it again"
             )
+        tensors, header = read_tensors(folder / "weights.safetensors")
+        if WEIGHTS in tensors:
+            course = FrozenLdg.from_file(tensors, header["ldg"]).course(self.events.stream, self.variant)
+            self.events = replace(self.events, course=course)
         self.layout = layout_of(
             self.variant, RemSettings(**with_tuples(summary["settings"])), statistics_of(self.events)
         )
-        tensors, _ = read_tensors(folder / "weights.safetensors")
         self.standard = standard_of(tensors)
-        other = {"columns", *(name for name in tensors if name.startswith("standard."))}
+        other = {"columns", WEIGHTS, *(name for name in tensors if name.startswith("standard."))}
         self.weights = {name: tensor[:1] for name, tensor in tensors.items() if name not in other}
         self.reading = self.start()
         self.pairs = stored_pairs(table, summary["fingerprint"]) if self.variant.by_role else None
@@ -96,8 +102,9 @@ class RemForecaster(Forecaster):
         """Columns that say when `node` acts on each of `partners`."""
         if self.pairs is None:
             return dict.fromkeys(("within_day", "expected_days"), pl.lit(None, pl.Float64))
-        # The hazard standardizes for itself: the same history, read as it is.
-        plain = Pass(self.events, history=self.reading.history)
+        # The hazard standardizes for itself and reads no LDG: the same history, as it is.
+        own = tuple(memory for memory in self.reading.memories if isinstance(memory, OwnMemory))
+        plain = Pass(replace(self.events, course=None), history=self.reading.history, memories=own)
         times = forecast_pairs(self.pairs, plain.ask(node, now).x[partners])
         return {
             "within_day": pl.Series(times.within["1 d"]),

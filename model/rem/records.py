@@ -17,6 +17,7 @@ from model.history.reading import Pass
 from model.history.room import to_arrays
 from model.history.standard import Standard
 from model.rem.explain import explain
+from model.rem.ldg import WEIGHTS, FrozenLdg
 from model.rem.network import Layout, Weights, log_intensity
 from model.rem.ranking import rank_events, score
 from model.rem.settings import RemSettings
@@ -86,6 +87,7 @@ class Chosen:
 def write_rem_records(
     *,
     events: Events,
+    ldg: FrozenLdg | None,
     variant: RemVariant,
     layout: Layout,
     settings: RemSettings,
@@ -108,12 +110,14 @@ def write_rem_records(
         "variant": variant.as_json(),
         "statistics": [one.name for one in reading.statistics],
         "types": list(events.types),
+        **({} if ldg is None else {"ldg": ldg.header()}),
     }
     write_tensors(
         {
             **weights,
             **standard_tensors(standard),
             "columns": torch.from_numpy(layout.columns),
+            **({} if ldg is None else {WEIGHTS: ldg.weights}),
         },
         header,
         folder / "weights.safetensors",

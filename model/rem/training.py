@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from model.checkpoint import check_identity, read_tensors, write_tensors
 from model.history.events import Events, load_events, statistics_of
 from model.history.reading import Pass
 from model.rem.candidates import learned_events
+from model.rem.ldg import TrainedLdg, trained_ldg
 from model.rem.learning import Fit, learn_epoch, make_sample, new_fit
 from model.rem.network import Layout, layout_of
 from model.rem.ranking import rank_events
@@ -32,20 +34,34 @@ class Training:
     """A training on its way: first on the training period, measured on validation, then on both.
 
     `chosen[stage]` holds each seed's weights after its chosen epoch of a stage: while choosing, of the epoch
-    with the lowest validation MAR so far; in the final one, of the same epoch.
+    with the lowest validation MAR so far; in the final one, of the same epoch. `events_of[stage]` differ in
+    what a trained LDG, `ldg`, had learned from.
     """
 
-    def __init__(self, events: Events, variant: RemVariant, settings: RemSettings) -> None:
-        self.events, self.variant = events, variant
+    def __init__(
+        self, events: Events, variant: RemVariant, settings: RemSettings, ldg: TrainedLdg | None = None
+    ) -> None:
+        self.events_of, self.variant = [events, events], variant
+        self.stage = CHOOSING
         self.settings = settings.for_events(len(learned_events(events.stream, 0, events.stream.splits[0])))
         self.identity = rem_identity(events.stream.name, events.stream.fingerprint, variant, settings)
-        self.layout: Layout = layout_of(variant, settings, statistics_of(events))
-        self.stage = CHOOSING
+        if ldg is not None:
+            self.identity["ldg"] = ldg.identity
+            self.events_of = [
+                replace(events, course=of_stage.course(events.stream, variant))
+                for of_stage in (ldg.choosing, ldg.final)
+            ]
+        self.layout: Layout = layout_of(variant, settings, statistics_of(self.events))
         self.fit: Fit = new_fit(self.layout, settings)
         self.measured: list[list[float]] = []  # validation MAR of each epoch and seed
         self.losses: list[np.ndarray] = []
         self.chosen = [Chosen.nothing(self.fit.weights, events.stream, settings.seeds) for _ in range(2)]
         self.seconds = 0.0
+
+    @property
+    def events(self) -> Events:
+        """What is read in this stage."""
+        return self.events_of[min(self.stage, FINAL)]
 
     @property
     def done(self) -> bool:
@@ -158,7 +174,9 @@ def train_rem(
     """
     torch.set_num_threads(threads)
     events = load_events(dataset_folder)
-    training = Training(events, variant, settings)
+    fingerprint = events.stream.fingerprint
+    ldg = None if variant.needs is None else trained_ldg(folder.parent, variant, fingerprint)
+    training = Training(events, variant, settings, ldg)
     if not start_over and (known := finished(folder, training.identity)):
         if log is not None:
             log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
@@ -175,7 +193,8 @@ def train_rem(
         training.epoch(log)
         training.save(path)
     summary = write_rem_records(
-        events=events,
+        events=training.events,
+        ldg=None if ldg is None else ldg.final,
         variant=variant,
         layout=training.layout,
         settings=settings,

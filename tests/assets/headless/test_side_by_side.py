@@ -3,11 +3,12 @@
 import pytest
 
 from assets.headless.side_by_side import LEARNED, Outcome, Training, seconds_left
-from pipeline.variants import variant_named
+from pipeline.rem_variants import LDG
+from pipeline.variants import model_named
 
 
 def training(key: str, events: int = 100, resumed: bool = False) -> Training:
-    return Training("office", variant_named(key, ["Ties"]), events, resumed)
+    return Training("office", model_named(key, ["Ties"]), events, resumed)
 
 
 def ended(one: Training, seconds: float, failed: bool = False) -> Outcome:
@@ -19,6 +20,11 @@ def test_learned_attention_weighs_more_and_frequency_waits_for_its_weights() -> 
     assert learned.weight == LEARNED * training("dyrep-concat").weight == LEARNED * frequent.weight
     assert frequent.needs == {learned.key}
     assert learned.needs == set()
+
+
+def test_a_relational_event_model_waits_for_the_ldg_it_reads() -> None:
+    assert training("rem_attention-history").needs == {training(LDG).key}
+    assert training("rem-history").needs == set()
 
 
 def test_seconds_left_follow_from_whole_trainings() -> None:
