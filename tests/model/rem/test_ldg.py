@@ -36,7 +36,7 @@ READERS = [variant for variant in rem_variants() if variant.of_ldg is not None]
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ldg_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The models of a small world in which LDG is trained."""
     lake = Lake(tmp_path_factory.mktemp("ldg"))
     store_table(lake)
@@ -46,22 +46,22 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def table(models: Path) -> Path:
-    return models.parents[1] / "datasets" / "toy"
+def ldg_table(ldg_models: Path) -> Path:
+    return ldg_models.parents[1] / "datasets" / "toy"
 
 
 @pytest.fixture(scope="module")
-def events(table: Path) -> Events:
-    return load_events(table)
+def ldg_events(ldg_table: Path) -> Events:
+    return load_events(ldg_table)
 
 
 @pytest.fixture(scope="module")
-def frozen(models: Path, events: Events) -> FrozenLdg:
-    return trained_ldg(models, READERS[0], events.stream.fingerprint).final
+def frozen_ldg(ldg_models: Path, ldg_events: Events) -> FrozenLdg:
+    return trained_ldg(ldg_models, READERS[0], ldg_events.stream.fingerprint).final
 
 
-def with_course(events: Events, frozen: FrozenLdg, variant: RemVariant) -> Events:
-    return replace(events, course=frozen.course(events.stream, variant))
+def with_course(ldg_events: Events, frozen_ldg: FrozenLdg, variant: RemVariant) -> Events:
+    return replace(ldg_events, course=frozen_ldg.course(ldg_events.stream, variant))
 
 
 def test_the_model_that_is_read_is_a_variant_of_every_dataset() -> None:
@@ -73,41 +73,43 @@ def test_the_model_that_is_read_is_a_variant_of_every_dataset() -> None:
         RemVariant(of_ldg="graph")  # ty: ignore[invalid-argument-type]
 
 
-def test_weights_of_choosing_are_those_before_validation(models: Path, events: Events) -> None:
-    ldg = trained_ldg(models, READERS[0], events.stream.fingerprint)
-    chosen = Chosen.from_tensors(read_tensors(models / LDG / "state.safetensors")[0])
-    assert chosen.validation.state.position == events.stream.splits[0]
-    assert chosen.test.state.position == events.stream.splits[1]
+def test_weights_of_choosing_are_those_before_validation(ldg_models: Path, ldg_events: Events) -> None:
+    ldg = trained_ldg(ldg_models, READERS[0], ldg_events.stream.fingerprint)
+    chosen = Chosen.from_tensors(read_tensors(ldg_models / LDG / "state.safetensors")[0])
+    assert chosen.validation.state.position == ldg_events.stream.splits[0]
+    assert chosen.test.state.position == ldg_events.stream.splits[1]
     assert torch.equal(ldg.choosing.weights, chosen.validation.weights[:1])
     assert torch.equal(ldg.final.weights, chosen.test.weights[:1])
     assert ldg.final.seed == 2
 
 
-def test_a_memory_stands_where_ldg_itself_stands(events: Events, frozen: FrozenLdg) -> None:
-    stream, end = events.stream, 233
-    course = frozen.course(stream, READERS[0])
+def test_a_memory_stands_where_ldg_itself_stands(ldg_events: Events, frozen_ldg: FrozenLdg) -> None:
+    stream, end = ldg_events.stream, 233
+    course = frozen_ldg.course(stream, READERS[0])
     memory = LatentMemory(stream, course, by_role=True)
     memory.read(slice(0, end), np.full(end, -1), np.empty((0, 2, 1), np.int64))
-    state = initial_state(stream, frozen.variant, frozen.width, generators((frozen.seed,), "start"))
-    named = Parameters(shapes_of(frozen.variant, frozen.width), frozen.weights).named
-    random = generators((frozen.seed,), "ranking")
+    state = initial_state(
+        stream, frozen_ldg.variant, frozen_ldg.width, generators((frozen_ldg.seed,), "start")
+    )
+    named = Parameters(shapes_of(frozen_ldg.variant, frozen_ldg.width), frozen_ldg.weights).named
+    random = generators((frozen_ldg.seed,), "ranking")
     with torch.no_grad():
-        for _ in advance_in_batches(stream, frozen.variant, named, state, end, random, 37):
+        for _ in advance_in_batches(stream, frozen_ldg.variant, named, state, end, random, 37):
             pass
     np.testing.assert_allclose(memory.z, state.z[0].numpy(), atol=1e-5)
     np.testing.assert_allclose(memory.attention, state.attention.dense()[0].numpy(), atol=1e-5)
 
 
 def test_statistics_are_those_of_the_embeddings_and_of_the_attention(
-    events: Events, frozen: FrozenLdg
+    ldg_events: Events, frozen_ldg: FrozenLdg
 ) -> None:
-    width = len(listed(len(events.types)))
+    width = len(listed(len(ldg_events.types)))
     for variant in READERS:
-        reading = Pass(with_course(events, frozen, variant))
+        reading = Pass(with_course(ldg_events, frozen_ldg, variant))
         reading.skip(200)
         (memory,) = reading.memories
         assert isinstance(memory, LatentMemory)
-        now = float(events.stream.seconds[200])
+        now = float(ldg_events.stream.seconds[200])
         for acts, (a, b) in ((True, (3, 5)), (False, (5, 3))):
             x = reading.ask(3, now, acts=acts).x[5, width:]
             if variant.of_ldg == "attention":
@@ -124,27 +126,27 @@ def test_statistics_are_those_of_the_embeddings_and_of_the_attention(
 @pytest.mark.parametrize("by_role", [True, False])
 @pytest.mark.parametrize("variant", READERS, ids=lambda variant: variant.name)
 def test_what_happens_later_changes_no_statistic(
-    events: Events, frozen: FrozenLdg, variant: RemVariant, by_role: bool
+    ldg_events: Events, frozen_ldg: FrozenLdg, variant: RemVariant, by_role: bool
 ) -> None:
-    stream, moment = events.stream, 230
+    stream, moment = ldg_events.stream, 230
     u, v = stream.u.copy(), stream.v.copy()
     u[moment + 1 :], v[moment + 1 :] = u[moment + 1 :][::-1], v[moment + 1 :][::-1]
-    later = replace(events, stream=replace(stream, u=u, v=v))
+    later = replace(ldg_events, stream=replace(stream, u=u, v=v))
     asked = np.arange(moment - 20, moment + 1)
     everyone = np.broadcast_to(np.arange(stream.nodes), (len(asked), 2, stream.nodes))
     one, other = (
-        Pass(with_course(each, frozen, variant), by_role=by_role).read(moment + 1, asked, everyone).x
-        for each in (events, later)
+        Pass(with_course(each, frozen_ldg, variant), by_role=by_role).read(moment + 1, asked, everyone).x
+        for each in (ldg_events, later)
     )
     np.testing.assert_array_equal(one, other)
-    plain = Pass(events, by_role=by_role).read(moment + 1, asked, everyone).x
+    plain = Pass(ldg_events, by_role=by_role).read(moment + 1, asked, everyone).x
     np.testing.assert_array_equal(one[..., : plain.shape[-1]], plain)
 
 
 @pytest.mark.parametrize("by_role", [True, False])
-def test_asking_is_as_reading(events: Events, frozen: FrozenLdg, by_role: bool) -> None:
-    read = with_course(events, frozen, READERS[1])
-    stream, everyone = events.stream, np.arange(events.stream.nodes)
+def test_asking_is_as_reading(ldg_events: Events, frozen_ldg: FrozenLdg, by_role: bool) -> None:
+    read = with_course(ldg_events, frozen_ldg, READERS[1])
+    stream, everyone = ldg_events.stream, np.arange(ldg_events.stream.nodes)
     reading, asking = Pass(read, by_role=by_role), Pass(read, by_role=by_role)
     asking.skip(200)
     of_events = reading.read(201, np.array([200]), np.broadcast_to(everyone, (1, 2, stream.nodes))).x
@@ -155,36 +157,36 @@ def test_asking_is_as_reading(events: Events, frozen: FrozenLdg, by_role: bool) 
 
 @pytest.mark.parametrize("variant", READERS, ids=lambda variant: variant.name)
 def test_a_training_keeps_what_every_variant_keeps_and_forecasts_without_ldg_beside_it(
-    models: Path, table: Path, variant: RemVariant, tmp_path: Path
+    ldg_models: Path, ldg_table: Path, variant: RemVariant, tmp_path: Path
 ) -> None:
-    folder = models / variant.key
-    summary = train_rem(table, variant, SMALL, folder)
+    folder = ldg_models / variant.key
+    summary = train_rem(ldg_table, variant, SMALL, folder)
     files = {path.name for path in folder.iterdir()}
-    train_rem(table, RemVariant(), SMALL, models / RemVariant().key)
-    assert files == {path.name for path in (models / RemVariant().key).iterdir()}
+    train_rem(ldg_table, RemVariant(), SMALL, ldg_models / RemVariant().key)
+    assert files == {path.name for path in (ldg_models / RemVariant().key).iterdir()}
     assert summary["ldg"]["key"] == LDG
     said: list[str] = []
-    train_rem(table, variant, SMALL, folder, said.append)
+    train_rem(ldg_table, variant, SMALL, folder, said.append)
     assert "already trained" in said[0]
     contributions = pl.read_parquet(folder / "contributions.parquet")
     assert f"ldg_{variant.of_ldg}" in set(contributions["group"])
     apart = folder.rename(tmp_path / variant.key)
-    forecast = load(apart, table).predict(3)
+    forecast = load(apart, ldg_table).predict(3)
     stored = pl.read_parquet(apart / "predictions.parquet").filter(pl.col("node") == 3)
     assert forecast["node"].to_list() == stored["partner"].to_list()
     np.testing.assert_allclose(forecast["probability"], stored["density"], atol=1e-5)
 
 
-def test_a_training_without_ldg_says_what_to_train_first(table: Path, tmp_path: Path) -> None:
+def test_a_training_without_ldg_says_what_to_train_first(ldg_table: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"rem_attention-history reads {LDG}, which is not finished.*first"):
-        train(table, "rem_attention-history", SMALL, tmp_path / "rem_attention-history")
+        train(ldg_table, "rem_attention-history", SMALL, tmp_path / "rem_attention-history")
 
 
-def test_an_ldg_of_another_event_table_is_refused(models: Path) -> None:
+def test_an_ldg_of_another_event_table_is_refused(ldg_models: Path) -> None:
     with pytest.raises(ValueError, match="was trained on another event table"):
-        trained_ldg(models, READERS[0], "another")
+        trained_ldg(ldg_models, READERS[0], "another")
 
 
-def test_a_model_that_reads_no_ldg_takes_the_statistics_of_all_streams(events: Events) -> None:
-    assert Pass(events).memories == ()
-    assert statistics_of(events) == listed(len(events.types))
+def test_a_model_that_reads_no_ldg_takes_the_statistics_of_all_streams(ldg_events: Events) -> None:
+    assert Pass(ldg_events).memories == ()
+    assert statistics_of(ldg_events) == listed(len(ldg_events.types))
