@@ -20,6 +20,7 @@ FREQUENCY = "frequency"  # the predictor that skill is measured against
 RATE_DECAY = 30 * DAY
 UNKNOWN_GAP = 7 * DAY  # the wait before a first one
 LEAST_MASS = 1e-12  # of a bin: no forecast is infinitely surprised
+NO_WAIT_ENDED = dict.fromkeys(("log_score", "crps_hours", "pit_distance", "pit_lowest_tenth"), math.nan)
 
 
 @dataclass(frozen=True)
@@ -101,25 +102,32 @@ def score_waits(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> dict[str
     """Log score (nats, of the very second), CRPS in hours, distance of the PIT from uniform, Brier scores.
 
     Open waits count for the PIT, where they may still fall anywhere above what they have reached, for a
-    horizon that they have outlasted, and for nothing else.
+    horizon that they have outlasted, and for nothing else. What nothing can be said of is not a number.
     """
-    ended = ~waits.open
-    seconds, of_ended = waits.seconds[ended], masses[ended]
-    bins = bin_of(seconds, edges)
-    mass = of_ended[np.arange(len(bins)), bins] / np.diff(edges)[bins]
-    pit, share = pit_distribution(probability_integral(waits, masses, edges), waits.open)
     scores: dict[str, float | int] = {
-        "waits": len(seconds),
+        "waits": int((~waits.open).sum()),
         "open_waits": int(waits.open.sum()),
-        "log_score": float(np.log(np.maximum(mass, LEAST_MASS)).mean()),
-        "crps_hours": float(continuous_ranked_probability(seconds, of_ended, edges).mean() / HOUR),
-        "pit_distance": float(np.abs(share - pit).max()),
-        "pit_lowest_tenth": float(np.interp(1 / TENTHS, pit, share)),
+        **(score_ended(waits, masses, edges) if not waits.open.all() else NO_WAIT_ENDED),
     }
     for name, horizon in HORIZONS.items():
         predicted, happened = outcomes(waits, masses, edges, horizon)
         scores[brier_name(name)] = float(((predicted - happened) ** 2).mean()) if len(happened) else math.nan
     return scores
+
+
+def score_ended(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> dict[str, float]:
+    """The scores that need a wait that ended."""
+    ended = ~waits.open
+    seconds, of_ended = waits.seconds[ended], masses[ended]
+    bins = bin_of(seconds, edges)
+    mass = of_ended[np.arange(len(bins)), bins] / np.diff(edges)[bins]
+    pit, share = pit_distribution(probability_integral(waits, masses, edges), waits.open)
+    return {
+        "log_score": float(np.log(np.maximum(mass, LEAST_MASS)).mean()),
+        "crps_hours": float(continuous_ranked_probability(seconds, of_ended, edges).mean() / HOUR),
+        "pit_distance": float(np.abs(share - pit).max()),
+        "pit_lowest_tenth": float(np.interp(1 / TENTHS, pit, share)),
+    }
 
 
 def brier_name(horizon: str) -> str:
@@ -235,7 +243,7 @@ def scored(
     """
     forecasts = [learned, *others]
     scores = [{"predictor": name, **score_waits(waits, masses, edges)} for name, masses in forecasts]
-    table = pl.DataFrame(scores)
+    table = pl.DataFrame(scores).fill_nan(None)
     best = table["log_score"][1:].max()
     plain = table.filter(pl.col("predictor") == FREQUENCY)["brier_1d"][0]
     calibration = [

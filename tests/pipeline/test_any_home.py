@@ -100,7 +100,7 @@ def test_the_whole_pipeline_runs_in_a_home_of_any_name_and_reads_nothing_beside_
 def test_results_figures_and_report_are_made_in_a_home_of_any_name(tmp_path: Path) -> None:
     lake = Lake(tmp_path / HOMES[0])
     store_results(lake)
-    assert len(draw_figures(lake, "toy")) == 5
+    assert len(draw_figures(lake, "toy")) == 6
     build_warehouse(lake)
     assert write_report(lake).exists()
 

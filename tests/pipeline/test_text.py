@@ -41,7 +41,7 @@ def forbidden_names(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 def test_figures_of_any_names_are_drawn_and_are_xml(forbidden_names: Lake) -> None:
     drawings = sorted((forbidden_names.home / "figures" / "toy").glob("*.svg"))
-    assert len(drawings) == 5
+    assert len(drawings) == 6
     for drawing in drawings:
         minidom.parseString(drawing.read_bytes())
         assert not IN_A_DOCUMENT.search(drawing.read_text(encoding="utf-8"))

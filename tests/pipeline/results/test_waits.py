@@ -133,6 +133,14 @@ def test_open_waits_are_counted_apart() -> None:
     assert (scores["waits"], scores["open_waits"]) == (2, 1)
 
 
+def test_where_no_wait_has_ended_scores_that_need_one_are_unknown() -> None:
+    waits, masses = some_waits([5.0, 50.0], [True, True]), some_masses(2)
+    scores, _ = scored(waits, EDGES, ("hazard", masses), [("frequency", masses[::-1])])
+    assert scores["waits"].to_list() == [0, 0]
+    for name in ("log_score", "gain", "crps_hours", "pit_distance", "pit_lowest_tenth"):
+        assert scores[name].to_list() == [None, None]
+
+
 def test_a_wait_runs_to_the_next_moment_of_the_same_node() -> None:
     waits = waits_between(np.array([0, 1, 0, 1, 0]), np.array([0.0, 0.0, 7.0, 9.0, 9.0]), 20.0)
     assert waits.seconds.tolist() == [7.0, 9.0, 2.0, 11.0, 11.0]
@@ -155,7 +163,7 @@ def test_gain_is_over_the_best_that_learns_nothing_and_skill_over_frequency() ->
     scores, calibration = scored(waits, EDGES, ("hazard", masses), iter(others))
     best = max(score_waits(waits, of, EDGES)["log_score"] for _, of in others)
     assert scores["gain"][0] == pytest.approx(scores["log_score"][0] - best)
-    assert scores["brier_skill_1d"][2] == 0.0 or np.isnan(scores["brier_skill_1d"][2])
+    assert scores["brier_skill_1d"][2] in (0.0, None)
     assert calibration.group_by("predictor", "horizon").agg(n=pl.sum("forecasts"))[
         "n"
     ].unique().to_list() == [4]
