@@ -23,8 +23,7 @@ from pipeline.settings import Settings
 from pipeline.sources.gharchive.source import GitHub
 from pipeline.sources.gharchive.versions import version_of_days
 
-ARCHIVE_DAY = "archive_day"  # the job that brings days
-REFRESH_TAG = {"ldg/refresh": "yes"}  # of what the schedule began and the sensor goes on with
+REFRESH_TAG = {"ldg/refresh": "yes"}  # of the runs with which a schedule brings days
 DAYS_TAG = "ldg/days"  # of a refresh: the version of the days that it is made from
 UNFINISHED = (
     DagsterRunStatus.QUEUED,
@@ -49,23 +48,21 @@ refresh_what_changed = define_asset_job(
     job=refresh_what_changed,
     minimum_interval_seconds=30,
     default_status=DefaultSensorStatus.STOPPED,
-    description="One run for each day that the schedule brings, if days of the network changed: what was "
+    description="One run for each day that a schedule brings, if days of the network changed: what was "
     "made before is made anew, in order. What was never made stays so; days brought by hand set off nothing.",
 )
 def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings]) -> RunRequest | SkipReason:
     """Ask for a refresh where the network's days are others than those of the last one that succeeded.
 
     When the sensor is switched on, what is there counts as made from the days that are there. A refresh that
-    failed is tried again with the next day that the schedule brings.
+    failed is tried again with the next day that a schedule brings.
     """
     instance = context.instance
-    brought = newest(
-        instance, RunsFilter(job_name=ARCHIVE_DAY, tags=REFRESH_TAG, statuses=[DagsterRunStatus.SUCCESS])
-    )
+    brought = newest(instance, RunsFilter(tags=REFRESH_TAG, statuses=[DagsterRunStatus.SUCCESS]))
     last_brought = brought.run_id if brought is not None else "none"
     looked_at, _, days_at_start = (context.cursor or " ").partition(" ")
     if looked_at == last_brought:
-        return SkipReason("The schedule has brought no day since.")
+        return SkipReason("No schedule has brought a day since.")
     if instance.get_runs_count(RunsFilter(job_name=refresh_what_changed.name, statuses=list(UNFINISHED))):
         return SkipReason("A refresh is at work.")
     days = version_of_days(settings.lake, *GitHub().days(settings))
@@ -80,7 +77,7 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
     chosen = made_before(instance)
     if not chosen:
         return SkipReason("Nothing that depends on these days was ever made.")
-    return RunRequest(run_key=last_brought, asset_selection=chosen, tags={**REFRESH_TAG, DAYS_TAG: days})
+    return RunRequest(run_key=last_brought, asset_selection=chosen, tags={DAYS_TAG: days})
 
 
 def newest(instance: DagsterInstance, asked: RunsFilter) -> DagsterRun | None:

@@ -13,15 +13,16 @@ from dagster import (
 
 from assets.lanes.following import FOLLOWING
 from assets.partitions import day_range
-from assets.refresh import ARCHIVE_DAY, REFRESH_TAG, refresh, refresh_what_changed
+from assets.refresh import REFRESH_TAG, refresh, refresh_what_changed
 from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import newest_complete_day, window_until
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path
 
 archive_day = define_asset_job(
-    ARCHIVE_DAY,
+    "archive_day",
     selection=AssetSelection.assets("gharchive_files", "github_events"),
+    executor_def=in_process_executor,  # one step after the other: a process for each would cost more
     description="Fetch and normalize one day of the archive.",
 )
 
@@ -60,12 +61,13 @@ def schedules(settings: Settings) -> list[ScheduleDefinition]:
         cron_schedule=settings.schedule,
         execution_timezone="UTC",
         description="Every day: the archive is followed through its newest complete day. The first tick "
-        "brings the LDG_FOLLOW_DAYS before it, chooses whom to follow and trains.",
+        "brings the LDG_FOLLOW_DAYS before it, chooses whom to follow and trains. If days of a network are "
+        "among them, the sensor `refresh` does the rest.",
     )
     def follow_newest_day(context: ScheduleEvaluationContext) -> RunRequest:
         """Follow the day before the tick's."""
         newest = newest_complete_day(context.scheduled_execution_time).isoformat()
-        return RunRequest(run_key=newest, partition_key=newest)
+        return RunRequest(run_key=newest, partition_key=newest, tags=REFRESH_TAG)
 
     return [newest_archive_day, follow_newest_day]
 

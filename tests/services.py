@@ -75,6 +75,11 @@ class Services:
         except requests.RequestException:
             return None
 
+    def has_code(self) -> bool:
+        """Whether the code server answers."""
+        with socket.socket() as caller:
+            return caller.connect_ex(("127.0.0.1", self.code_port)) == 0
+
     def has_assets(self) -> bool:
         """Whether the pages know the assets: the code server answers them."""
         answer = self.ask("{ assetNodes { assetKey { path } } }")

@@ -29,7 +29,7 @@ code_port = click.option("--code-port", type=PORT, default=CODE_PORT, show_defau
 @click.option("--port", type=PORT, default=CODE_PORT, show_default=True)
 def code(host: str, port: int) -> None:
     """Serve the assets to the other two services, and run what they start."""
-    become("dagster", "api", "grpc", "-m", "assets.definitions", "-h", host, "-p", str(port))
+    become("assets.code_server", "start", "-m", "assets.definitions", "-h", host, "-p", str(port))
 
 
 @serve.command(short_help="The pages and their API.")
@@ -58,10 +58,15 @@ def tell_where_code_is(host: str, port: int) -> None:
 
 
 def become(module: str, *arguments: str) -> None:
-    """Go on as this module of Dagster's, on the home of the settings."""
+    """Go on as this module of Dagster's, on the home of the settings.
+
+    Every process of it reads the home's settings itself; dagster.yaml says where a home keeps its runs.
+    """
     settings = home_to_write()
     from assets.store import PROJECT, dagster_environment
+    from pipeline.settings import PREFIX, SHELL_NAMES
 
     os.environ |= dagster_environment(settings)
+    os.environ[SHELL_NAMES] = ",".join(name for name in os.environ if name.startswith(PREFIX))
     os.chdir(PROJECT)
     os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - this interpreter

@@ -27,9 +27,6 @@ from pipeline.results.metrics import write_link_prediction, write_training_curve
 from pipeline.results.trained import trained_variants
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from pipeline.settings import Settings
-from pipeline.show.figures import draw_figures
-from pipeline.show.figures.thumbnail import thumbnail
-from pipeline.show.report import write_report
 from pipeline.sources.source import DatasetSpec
 
 # Each result table: the step of every chain it is made from, the function that writes it, its description.
@@ -75,6 +72,10 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     )
     def figures(settings: ResourceParam[Settings]) -> MaterializeResult:
         """The paper's figures for every dataset with a trained model, as SVG for papers and PNG for here."""
+        # What draws is imported where it is asked for: every process of Dagster loads this file.
+        from pipeline.show.figures import draw_figures
+        from pipeline.show.figures.thumbnail import thumbnail
+
         lake = settings.lake
         drawn = {
             f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, thumbnail(figure.svg)))
@@ -129,6 +130,8 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     @asset(group_name="results", kinds={"html"}, deps=[warehouse, figures])
     def report(settings: ResourceParam[Settings]) -> MaterializeResult:
         """One self-contained page: what was run, the tables, the figures, and the latent graph to explore."""
+        from pipeline.show.report import write_report
+
         path = write_report(settings.lake)
         return MaterializeResult(metadata={"path": MetadataValue.path(path), "bytes": path.stat().st_size})
 

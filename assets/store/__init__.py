@@ -9,9 +9,11 @@ from dagster._core.storage.base_storage import DagsterStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
+from pipeline.locks import hold
 from pipeline.settings import SettingError, Settings
 
 PROJECT = Path(__file__).parents[2]
+LONGEST_WAIT = 300.0  # seconds: it is made within one, by a machine that is not busy
 
 
 def dagster_environment(settings: Settings) -> dict[str, str]:
@@ -48,8 +50,14 @@ class HomeStore(DagsterStorage, ConfigurableClass):
         """The database that LDG_STORE names, or files in `folder`."""
         address = Settings.load().store
         if not address:
-            return DagsterSqliteStorage.from_local(config_value["folder"], inst_data)
+            return sqlite_store(Path(config_value["folder"]), inst_data)
         return postgres_store(address, inst_data)
+
+
+def sqlite_store(folder: Path, inst_data: ConfigurableClassData | None = None) -> DagsterStorage:
+    """The store in SQLite files, which one process at a time opens: the first makes their tables."""
+    with hold(folder / "opening.lock", "the run history is being opened", "Dagster", LONGEST_WAIT):
+        return DagsterSqliteStorage.from_local(str(folder), inst_data)
 
 
 def postgres_store(address: str, inst_data: ConfigurableClassData | None = None) -> DagsterStorage:

@@ -1,5 +1,6 @@
 """Bringing the archive's days: which to ask for again, and reading only what changed."""
 
+import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from datetime import date, datetime
@@ -15,9 +16,11 @@ from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_days
 from pipeline.sources.gharchive.files import HourFile
 from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.reading import readings_folder
 
 Log = Callable[[str], None]
 LONGEST_WAIT = 3600.0  # seconds, for a day that another process makes
+REACH = 2  # days: a day that changes has its neighbours read again, and each of these looks at its own
 
 
 def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:
@@ -54,24 +57,39 @@ def bring(
     """Fetch the days of `window` that are to be asked for, read those that changed; return these, in order.
 
     A day's neighbours that are here are read again with it, since copies of an event are told apart across
-    midnight. What is unchanged costs its questions and no reading.
+    midnight. What is unchanged costs its questions and no reading. Readings of which no day will be put
+    together again are removed as the days go by.
     """
 
     def locked(day: date) -> AbstractContextManager[object]:
         return hold(lake.lock("days", str(day)), f"{day} is being made", work, LONGEST_WAIT, log)
 
-    asked = days_to_ask(window, read_statuses(lake, window))
+    statuses = read_statuses(lake, window)
     changed: list[date] = []
-    for day, hours in fetch_days(asked, lake, fetching, log, now, locked):
-        if not differs(lake, day, hours):
-            continue
-        changed.append(day)
-        for near in (day, *neighbours(lake, day)):
-            with ExitStack() as locks:
-                for one in (near - DAY, near):
-                    locks.enter_context(locked(one))
-                read_day(near, lake, rules, keep_raw=keep_raw, log=log)
+    for day, hours in fetch_days(days_to_ask(window, statuses), lake, fetching, log, now, locked):
+        if differs(lake, day, hours):
+            changed.append(day)
+            for near in (day, *neighbours(lake, day)):
+                with ExitStack() as locks:
+                    for one in (near - DAY, near):
+                        locks.enter_context(locked(one))
+                    read_day(near, lake, rules, keep_raw=keep_raw, log=log)
+            statuses |= read_statuses(lake, [day])
+        for old in days_to_forget(Window(window.first, day), statuses):
+            if (readings := readings_folder(lake, old)).exists():
+                with locked(old):
+                    shutil.rmtree(readings, ignore_errors=True)
     return changed
+
+
+def days_to_forget(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:
+    """The days of `window` whose readings nothing needs: neither they nor days near them are asked for.
+
+    A day that somebody asks for all the same is fetched and read anew.
+    """
+    near = range(-REACH, REACH + 1)
+    needed = {day + number * DAY for day in days_to_ask(window, statuses) for number in near}
+    return [day for day in window if day not in needed]
 
 
 def neighbours(lake: Lake, day: date) -> list[date]:

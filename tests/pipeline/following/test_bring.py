@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.following.bring import bring, days_to_ask, read_statuses
+from pipeline.following.bring import bring, days_to_ask, days_to_forget, read_statuses
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import account_path
@@ -13,6 +13,7 @@ from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.files import raw_path
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.reading import readings_folder
 from tests.todays_archive import World, hour_file, write_days
 
 WORLD = World(people=6, circle=6, crowd=5, events=48)
@@ -26,6 +27,29 @@ def test_asked_for_are_days_never_read_days_with_failed_hours_and_the_last_fortn
     statuses[date(2026, 6, 5)] = ["ok", "failed"]
     young = [date(2026, 6, day) for day in range(17, 31)]
     assert days_to_ask(window, statuses) == [date(2026, 6, 3), date(2026, 6, 5), date(2026, 6, 9), *young]
+
+
+def test_readings_are_needed_near_the_days_that_are_asked_for() -> None:
+    window = Window(date(2026, 6, 1), date(2026, 6, 30))
+    statuses = {day: ["ok"] for day in window}
+    assert days_to_forget(window, statuses) == [date(2026, 6, day) for day in range(1, 15)]
+    statuses[date(2026, 6, 5)] = ["ok", "failed"]
+    assert [day.day for day in days_to_forget(window, statuses)] == [1, 2, *range(8, 15)]
+
+
+def test_readings_of_a_day_that_is_over_for_good_are_removed_and_its_events_stay(
+    lake: Lake, tmp_path: Path
+) -> None:
+    window = Window(date(2026, 6, 1), date(2026, 6, 18))
+    write_days(tmp_path, World(people=6, circle=6, crowd=5, events=24), window)
+    fetching = FetchSettings(base=str(tmp_path))
+    bring(lake, window, fetching, EventRules(), now=LATER)
+    kept = [day.day for day in window if readings_folder(lake, day).exists()]
+    assert kept == list(range(3, 19))
+    assert all(set(statuses) == {"ok"} for statuses in read_statuses(lake, window).values())
+    accounts = [account_path(lake, day).read_bytes() for day in window]
+    assert bring(lake, window, fetching, EventRules(), now=LATER) == []
+    assert [account_path(lake, day).read_bytes() for day in window] == accounts
 
 
 def brought(lake: Lake, archive: Path, now: datetime = LATER) -> list[date]:
