@@ -21,8 +21,8 @@ class Measured:
 
     `table_2` to `table_4` and `baselines` are rows of the warehouse's tables of that name, `printed_3` and
     `printed_4` the tables to lay out; `scores`, `groups`, `auc` and `curves` hold one value per seed; `waits`
-    and `calibration` are those of the learned forecasts of the next event's time; `models` is each `model.json`
-    by variant and interaction.
+    and `calibration` are those of the learned forecasts of the next event's time; `models` is each
+    `model.json` by variant and interaction.
     """
 
     name: str
