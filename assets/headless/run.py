@@ -26,6 +26,7 @@ from assets.headless.plan import (
     RESULTS_STEP,
     FinishedModel,
     left_out,
+    missing_before,
     plan_training,
     table_steps,
     trained_otherwise,
@@ -70,10 +71,13 @@ def main(settings: Settings) -> None:
 
 
 def train_alone(settings: Settings, spec: DatasetSpec, variant: Variant | RemVariant) -> None:
-    """Train one variant on an event table that is there, as a run of everything would."""
+    """Train one variant on an event table that is there, as a run of everything would.
+
+    Where it uses the weights of another that is not trained yet, that one is trained first.
+    """
     account = Account(Console(highlight=False), settings)
     with headless_run(settings, account) as run:
-        run.train([(spec, variant)])
+        run.train([(spec, one) for one in (*missing_before(spec, variant, settings), variant)])
         run.record.note(finished=True)
 
 
