@@ -13,7 +13,7 @@ import torch
 from model.history.events import Events, load_events
 from model.stream import COMMUNICATION, Stream
 from model.when.hazard import HazardNetwork, bin_edges, forecast_masses, learn_hazard
-from model.when.memory import node_waits, remember_events
+from model.when.memory import kept_waits, node_waits, remember_events
 from model.when.pairs import EDGES, PairHazard, learn_pairs, pair_masses
 from model.when.questions import after_events, answers
 from model.when.settings import VERSION, WhenSettings
@@ -118,14 +118,20 @@ def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     known, asked, rows = split_waits(waits, period, events.stream)
     edges = bin_edges(known, settings.nodes.bins)
     _, remembered = remember_events(events, edges)
-    before = np.arange(len(known))
+    kept = kept_waits(len(waits))
+    before, after = np.flatnonzero(kept < len(known)), np.flatnonzero(np.isin(kept, rows))
     network = learn_hazard(
-        known, remembered.context[before], remembered.evidence[before], edges, settings.nodes, SEED
+        known[kept[before]],
+        remembered.context[before],
+        remembered.evidence[before],
+        edges,
+        settings.nodes,
+        SEED,
     )
-    masses = forecast_masses(network, remembered.context[rows], remembered.evidence[rows])
+    masses = forecast_masses(network, remembered.context[after], remembered.evidence[after])
     past = past_of(waits)
-    trivial = no_learn_forecasts(known, past[before], past[rows], edges)
-    return network, scored(asked, edges, (LEARNED, masses), trivial)
+    trivial = no_learn_forecasts(known, past[np.arange(len(known))], past[kept[after]], edges)
+    return network, scored(asked[np.searchsorted(rows, kept[after])], edges, (LEARNED, masses), trivial)
 
 
 def pair_waits(stream: Stream) -> Waits:
