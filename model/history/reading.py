@@ -1,5 +1,6 @@
 """Reading a stream event by event, and asking for statistics on the way."""
 
+from copy import copy
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -91,6 +92,12 @@ class Pass:
                 if not by_role:
                     tie(history, v, u, NEVER)
         self.history = history
+
+    def as_listed(self) -> "Pass":
+        """The same history, asked for statistics that are not standardized."""
+        plain = copy(self)
+        plain.columns, plain.standard_beside = columns_of(listed(len(self.events.types)), None), None
+        return plain
 
     @property
     def position(self) -> int:

@@ -61,7 +61,6 @@ def explain(
     """
     first = {name: tensor[:1] for name, tensor in weights.items()}
     others, weight = audience_of(reading, node, now, also).without(node)
-    plain = Pass(reading.events, by_role=reading.by_role, history=reading.history, memories=reading.memories)
     answers = reading.ask(node, now, others=others)
     x, met = torch.from_numpy(layout.inputs_of(answers.x)), torch.from_numpy(answers.met)
     parts = log_intensities(first, layout, x, met)  # (1, M, 1 + r)
@@ -69,7 +68,7 @@ def explain(
     return Explanation(
         others,
         tuple(one.name for one in reading.statistics),
-        plain.ask(node, now, others=others).x,
+        reading.as_listed().ask(node, now, others=others).x,
         shares(log_intensity(parts), weight)[0].numpy(),
         {group: values[0] for group, values in added.items()},
         parts[0].argmax(1).numpy() - 1,
