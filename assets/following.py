@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from datetime import date, datetime
 
+from pipeline.cluster.run import run_task
+from pipeline.cluster.task import Task
 from pipeline.following.bring import bring
 from pipeline.following.record import DayRecord, followed_days
 from pipeline.following.rule import follow_rule
@@ -38,8 +40,10 @@ def follow_archive(
         keep_raw=settings.follow_keep_raw,
         now=now,
         log=log,
+        cluster=settings.cluster,
     )
-    records = follow_until(lake, follow_rule(settings), last, first, log)
+    task = Task(f"following up to {last}", follow_until, (follow_rule(settings), last, first))
+    records = run_task(task, lake, settings.cluster, log)
     if records:
         build_warehouse(lake)
     return records

@@ -5,9 +5,7 @@ once, with a line that names the first. Slots bound how much a home does side by
 """
 
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from datetime import date
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from dagster import AssetExecutionContext, OpExecutionContext
@@ -15,27 +13,11 @@ from dagster import AssetExecutionContext, OpExecutionContext
 from assets.headless.instance import HEADLESS
 from pipeline.lake import Lake
 from pipeline.locks import hold, hold_one_of
-from pipeline.progress import announce
 from pipeline.settings import Settings
 
 Context = AssetExecutionContext | OpExecutionContext
-LONGEST_WAIT = 3600.0  # seconds, for a day or a table: either is made within minutes
+LONGEST_WAIT = 3600.0  # seconds, for a table: it is made within minutes
 LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
-FETCHING_SLOTS = 2  # each fetches over four connections: more is no kindness to the archive
-
-
-def day_locked(context: Context, lake: Lake, day: date) -> AbstractContextManager[object]:
-    """Hold the lock of a day of the archive."""
-    return _waited_for(context, lake, "days", day.isoformat())
-
-
-@contextmanager
-def days_locked(context: Context, lake: Lake, days: Iterable[date]) -> Generator[None]:
-    """Hold the locks of `days` of the archive, the earliest first: then no two runs wait for each other."""
-    with ExitStack() as locks:
-        for day in sorted(days):
-            locks.enter_context(day_locked(context, lake, day))
-        yield
 
 
 def table_locked(context: Context, lake: Lake, dataset: str) -> AbstractContextManager[object]:
@@ -50,30 +32,14 @@ def model_locked(context: Context, lake: Lake, dataset: str, variant: str) -> Ab
 
 
 def training_slot(context: Context, settings: Settings) -> AbstractContextManager[object]:
-    """Hold one of the home's slots for trainings, LDG_TRAININGS of them."""
-    return _slot(context, settings.lake, "training", settings.trainings)
-
-
-def fetching_slot(context: Context, lake: Lake) -> AbstractContextManager[object]:
-    """Hold one of the home's slots for fetching from the archive."""
-    return _slot(context, lake, "gharchive", FETCHING_SLOTS)
-
-
-@contextmanager
-def _slot(context: Context, lake: Lake, kind: str, count: int) -> Generator[None]:
-    slots = [lake.lock("slots", kind, str(number)) for number in range(count)]
-    happening = f"every slot for {kind} ({count}) is taken"
-    waits: list[str] = []
-
-    def tell(line: str) -> None:
-        waits.append(line)
-        announce(line)
-        _tell(context, line)
-
-    with hold_one_of(slots, happening, run_name(context), LONGEST_WAIT_FOR_A_SLOT, tell):
-        for line in waits:
-            announce(line, ended=True)
-        yield
+    """Hold one of the home's slots for trainings, LDG_TRAININGS of them; a cluster has its workers."""
+    if settings.cluster:
+        return nullcontext()
+    count = settings.trainings
+    slots = [settings.lake.lock("slots", "training", str(number)) for number in range(count)]
+    happening = f"every slot for training ({count}) is taken"
+    tell = partial(_tell, context)
+    return hold_one_of(slots, happening, run_name(context), LONGEST_WAIT_FOR_A_SLOT, tell)
 
 
 def _waited_for(context: Context, lake: Lake, kind: str, name: str) -> AbstractContextManager[object]:

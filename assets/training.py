@@ -1,7 +1,6 @@
-"""Training one variant under its locks, whichever run asks for it: an asset's or a job's."""
+"""Training one variant, here or on a cluster, whichever run asks for it: an asset's or a job's."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from dagster import (
@@ -14,12 +13,14 @@ from dagster import (
     MaterializeResult,
 )
 
-from assets.locks import Context, model_locked, training_slot
+from assets.locks import Context, model_locked, run_name, training_slot
 from assets.metadata import shown_training
 from assets.partitions import variant_partitions
 from assets.training_config import TrainingConfig, has_latent_edges
 from assets.versions import version_of_training, version_tags
 from model.identity import differences, identity
+from model.training_task import training_task
+from pipeline.cluster.run import run_task
 from pipeline.results.standing import Standing, degenerate_graph, divergence, standing
 from pipeline.results.trained import TrainedVariant, present_fingerprint, read_facts
 from pipeline.settings import Settings
@@ -49,25 +50,16 @@ def train_variant(
     context: Context, spec: DatasetSpec, key: str, config: TrainingConfig, settings: Settings
 ) -> MaterializeResult:
     """Train the variant `key` on the dataset's event table, and judge what came out."""
-    from model.checkpoint import CheckpointError
-    from model.training import train
-
     lake = settings.lake
     folder = lake.model(spec.name, key)
     variant = config.variant(model_named(key, spec.relations))
     asked = config.settings(variant)
-    training = partial(
-        train, lake.dataset(spec.name), variant, asked, folder, log=context.log.info, threads=config.threads
-    )
+    task = training_task(spec.name, variant, asked, config.threads, run_name(context))
     with model_locked(context, lake, spec.name, key), training_slot(context, settings):
         expected = identity(spec.name, present_fingerprint(lake, spec.name), variant, asked)
         if earlier := differences(read_facts(folder) or expected, expected):
             context.log.warning(f"{key} was trained otherwise ({'; '.join(earlier)}): it is trained anew.")
-        try:
-            facts = training()
-        except CheckpointError as refused:
-            context.log.warning(f"{refused} Training starts over.")
-            facts = training(start_over=True)
+        facts = run_task(task, lake, settings.cluster, context.log.info)
         trained = TrainedVariant(folder, spec.name, *split_key(key), facts)
         stands = standing(lake, trained)
         return MaterializeResult(

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.lake import Lake
 
 
-def learn_apart(lake: Lake, dataset: str, log: Callable[[str], None]) -> dict[str, Any]:
+def learn_apart(lake: Lake, dataset: str, log: Callable[[str], None] | None) -> dict[str, Any]:
     """Learn when nodes and pairs of a dataset have their next event; return what waiting_times.json says."""
     folder = lake.waiting_times(dataset)
     process = subprocess.run(  # noqa: S603 - this interpreter, and paths of our own
@@ -18,8 +18,8 @@ def learn_apart(lake: Lake, dataset: str, log: Callable[[str], None]) -> dict[st
         text=True,
         check=False,
     )
-    for line in process.stdout.splitlines():
-        log(line)
+    if log is not None:
+        log(process.stdout.rstrip())
     if process.returncode != 0:
         reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
         raise RuntimeError(f"waiting times of {dataset} could not be learned: {reason}")

@@ -19,7 +19,7 @@ from typing import Any
 
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.fetch import fetch_days
+from pipeline.sources.gharchive.days import fetch_days
 from pipeline.sources.gharchive.source import event_rules, fetch_settings
 from tests.pipeline.sources.gharchive.making import lines, modern, store
 from tests.services import Services

@@ -1,9 +1,10 @@
-"""Finding the dense subnetwork: DuckDB out of core beside a plain Polars group-by on the same events.
+"""Finding the dense subnetwork in years of several sizes, beside a plain Polars group-by on the same events.
 
-The group-by only counts; the pipeline then reads the events of those who may qualify once more, to count an
-event archived twice once and to see who is tied to whom.
+The group-by holds all accounts in memory and only counts; the pipeline then reads the events of those who may
+qualify once more, to count an event archived twice once and to see who is tied to whom. So the group-by finds
+more accounts, machines among them. Each way runs in a process of its own.
 
-`python -m benchmarks.subnetwork --events 50000000`
+`python -m benchmarks.subnetwork --events 8000000 24000000 100000000`
 """
 
 import argparse
@@ -13,57 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import date, datetime, timedelta
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
+from benchmarks.archive_year import DAYS, write_year
+from pipeline.lake import new_folder
 from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork
 
-DAYS = 365
-MEMBERS = 300
 RULE = SubnetworkRule()
-TYPES = np.array(["WatchEvent", "PushEvent", "IssuesEvent", "IssueCommentEvent", "ForkEvent", "FollowEvent"])
-
-
-def generate(folder: Path, events: int) -> None:
-    """A year of daily folders; 300 members act enough to qualify, everyone else falls short."""
-    random = np.random.default_rng(0)
-    accounts = max(events // 25, 10 * MEMBERS)
-    logins = pl.Series([f"account-{number:07d}" for number in range(accounts)])
-    per_day = events // DAYS
-    for place in range(DAYS):
-        day = date(2013, 1, 1) + timedelta(days=place)
-        # One event in twenty is a member's; the others are spread evenly, some 24 an account.
-        member = random.random(per_day) < 0.05
-        actor = np.where(
-            member, random.integers(0, MEMBERS, per_day), random.integers(MEMBERS, accounts, per_day)
-        )
-        counterpart = random.integers(0, accounts, per_day)
-        own = random.random(per_day) < 0.5
-        counterpart[own & ~member] = actor[own & ~member]
-        counterpart[member & (counterpart == actor)] += 1
-        type_ = TYPES[random.integers(0, len(TYPES), per_day)]
-        seconds = np.sort(random.integers(0, 86_400, per_day))
-        name = logins.gather(counterpart)
-        frame = pl.DataFrame(
-            {
-                "event_id": pl.int_range(place * per_day, (place + 1) * per_day, eager=True).cast(pl.String),
-                "type": type_,
-                "kind": np.where(type_ == "FollowEvent", "association", "communication"),
-                "actor": logins.gather(actor),
-                "actor_id": actor,
-                "counterpart": name,
-                "repo": name + "/code",
-                "created_at": pl.Series(seconds * 1_000_000).cast(pl.Duration("us"))
-                + datetime(day.year, day.month, day.day),
-                "file": pl.Series([f"{day}-{hour}.json.gz" for hour in range(24)]).gather(seconds // 3600),
-            }
-        )
-        target = folder / f"date={day}"
-        target.mkdir()
-        frame.write_parquet(target / "events.parquet")
 
 
 def with_polars(folder: Path) -> list[str]:
@@ -85,12 +44,12 @@ def with_polars(folder: Path) -> list[str]:
     return counts.filter(enough)["actor"].sort().to_list()
 
 
-def with_duckdb(folder: Path) -> list[str]:
+def with_pipeline(folder: Path) -> list[str]:
     """The accounts of the subnetwork, as the pipeline finds them."""
     return find_subnetwork(folder, RULE).accounts["login"].to_list()
 
 
-MEASURED = {"duckdb": with_duckdb, "polars": with_polars}
+MEASURED = {"pipeline": with_pipeline, "group-by": with_polars}
 
 
 def measure(name: str, folder: Path) -> dict:
@@ -100,11 +59,12 @@ def measure(name: str, folder: Path) -> dict:
 
 
 def main() -> None:
-    """Generate, measure each way, print a line each."""
+    """Generate years, measure each way, print a line each."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=50_000_000)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--only", choices=MEASURED, help="measure in this process and print JSON")
+    parser.add_argument("--events", type=int, nargs="+", default=[8_000_000, 24_000_000])
+    parser.add_argument("--ways", nargs="+", choices=MEASURED, default=list(MEASURED))
+    parser.add_argument("--folder", type=Path, help="where years are made and kept")
+    parser.add_argument("--only", choices=MEASURED, help="measure --folder in this process and print JSON")
     arguments = parser.parse_args()
     if arguments.only:
         started, busy = time.perf_counter(), time.process_time()
@@ -114,26 +74,25 @@ def main() -> None:
         print(json.dumps({"seconds": seconds, "cpu_seconds": busy, "peak_mb": peak, "found": result}))
         return
     with tempfile.TemporaryDirectory(prefix="ldg-bench-") as scratch:
-        folder = Path(scratch)
-        generate(folder, arguments.events)
-        size = sum(file.stat().st_size for file in folder.rglob("*.parquet")) / 1e6
-        print(f"{arguments.events:,} events in {DAYS} daily files, {size:,.0f} MB of Parquet")
-        results = {name: measure(name, folder) for name in MEASURED}
+        for events in arguments.events:
+            compare((arguments.folder or Path(scratch)) / f"{events}", events, arguments.ways)
+
+
+def compare(folder: Path, events: int, ways: list[str]) -> None:
+    """Every way on one year, which is made unless it is there."""
+    if not folder.exists():
+        with new_folder(folder) as made:
+            write_year(made, events)
+    size = sum(file.stat().st_size for file in folder.rglob("*.parquet")) / 1e6
+    print(f"{events:,} events in {DAYS} days, {size:,.0f} MB of Parquet", flush=True)
+    results = {name: measure(name, folder) for name in ways}
     for name, result in results.items():
-        rate = arguments.events / result["seconds"] / 1e6
         print(
-            f"  {name:<7} {result['seconds']:6.1f} s ({result['cpu_seconds']:.1f} s of processor)  "
-            f"{rate:5.1f} M events/s  peak {result['peak_mb']:6,.0f} MB  {len(result['found'])} accounts"
+            f"  {name:<10} {result['seconds']:7.1f} s  {result['cpu_seconds']:7.1f} s of processor  "
+            f"{events / result['cpu_seconds'] / 1e6:5.2f} M events per processor second  "
+            f"peak {result['peak_mb']:6,.0f} MB  {len(result['found']):,} accounts",
+            flush=True,
         )
-    same = results["duckdb"]["found"] == results["polars"]["found"]
-    print("  the same accounts" if same else "  DIFFERENT accounts")
-    seconds, busy, memory = (
-        results["duckdb"][what] / results["polars"][what] for what in ("seconds", "cpu_seconds", "peak_mb")
-    )
-    print(
-        f"  duckdb takes {seconds:.2f} of polars' time, {busy:.2f} of its processor time, "
-        f"{memory:.2f} of its memory"
-    )
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def synthetic_stream(nodes: int, events: int, seed: int = 0) -> Stream:
         start=datetime(2013, 1, 1),
         idx=np.arange(events),
         splits=(events, events),
-        associations=np.zeros((nodes, nodes), dtype=bool),
+        associations=np.empty((0, 2), np.int64),
         features=None,
     )
 

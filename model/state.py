@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from model.attention.rows import AttentionRows
-from model.attention.start import association_attention, random_attention
+from model.attention.start import Edges, association_edges, random_associations, random_edges
 from model.stream import Stream
 from pipeline.variants import Variant
 
@@ -86,8 +86,11 @@ def initial_state(
     return State(
         position=0,
         z=torch.stack([initial_embeddings(stream, d, generator) for generator in generators]).to(dtype),
-        attention=AttentionRows.from_dense(
-            torch.stack([initial_attention(stream, variant, generator) for generator in generators]).to(dtype)
+        attention=AttentionRows.from_edges(
+            [initial_graph(stream, variant, generator) for generator in generators],
+            stream.nodes,
+            variant.edge_types,
+            dtype,
         ),
         clock=np.zeros(stream.nodes),
         survival=torch.zeros(len(generators), len(stream) + 1, dtype=torch.float64),
@@ -106,15 +109,10 @@ def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Te
     return torch.nn.functional.pad(features, (0, d - width))
 
 
-def initial_attention(stream: Stream, variant: Variant, generator: torch.Generator) -> Tensor:
-    """S before the first event (N, N, r)."""
+def initial_graph(stream: Stream, variant: Variant, generator: torch.Generator) -> Edges:
+    """The graph that S begins with."""
     if variant.prior is not None:
-        return random_attention(stream.nodes, variant.prior_probabilities, variant.edge_types, generator)
-    adjacency = torch.from_numpy(stream.associations)
+        return random_edges(stream.nodes, variant.prior_probabilities, variant.edge_types, generator)
     if variant.random_associations:
-        pairs = torch.triu_indices(stream.nodes, stream.nodes, offset=1)
-        chosen = torch.randperm(pairs.shape[1], generator=generator)[: int(adjacency.sum()) // 2]
-        i, j = pairs[:, chosen]
-        adjacency = torch.zeros_like(adjacency)
-        adjacency[i, j] = adjacency[j, i] = True
-    return association_attention(adjacency)
+        return random_associations(stream.nodes, len(stream.associations), generator)
+    return association_edges(stream.associations)

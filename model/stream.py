@@ -30,7 +30,7 @@ class Stream:
     start: datetime
     idx: np.ndarray  # (T) int64, idx in events.parquet; −1 for an association event of another relation
     splits: tuple[int, int]
-    associations: np.ndarray  # (N, N) bool, symmetric, before the first event
+    associations: np.ndarray  # (M, 2) int64, u < v: the pairs associated before the first event
     features: np.ndarray | None  # (N, F) float32
 
     def __post_init__(self) -> None:
@@ -44,6 +44,15 @@ class Stream:
         if (self.u == self.v).any():
             raise ValueError(
                 f"stream {self.name!r} holds an event of a node with itself (u takes a node other than v)"
+            )
+        pairs = self.associations
+        if (
+            pairs.shape != (len(pairs), 2)
+            or (pairs[:, 0] >= pairs[:, 1]).any()
+            or (pairs >= self.nodes).any()
+        ):
+            raise ValueError(
+                f"associations takes pairs u < v of nodes 0…{self.nodes - 1} in stream {self.name!r}"
             )
         if (np.diff(self.seconds) < 0).any():
             raise ValueError(f"seconds must not decrease in stream {self.name!r}")
@@ -75,10 +84,6 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
         own = [relation]
     nodes = table.nodes.height
     entries = table.associations.filter(pl.col("relation").is_in(own) & (pl.col("snapshot") == "initial"))
-    associations = np.zeros((nodes, nodes), dtype=bool)
-    ends = entries["u"].to_numpy(), entries["v"].to_numpy()
-    associations[ends] = True
-    np.fill_diagonal(associations, val=False)
     microseconds = events["created_at"].dt.epoch("us").to_numpy()
     split = events["split"]
     has_features = nodes and table.nodes["features"].null_count() == 0
@@ -93,9 +98,15 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
         start=events["created_at"][0],
         idx=events["idx"].to_numpy().astype(np.int64),
         splits=(int((split == "train").sum()), int((split != "test").sum())),
-        associations=associations | associations.T,
+        associations=undirected_pairs(entries.select("u", "v").to_numpy()),
         features=np.array(table.nodes["features"].to_list(), dtype=np.float32) if has_features else None,
     )
+
+
+def undirected_pairs(entries: np.ndarray) -> np.ndarray:
+    """The pairs that directed entries (E, 2) join, in order, without loops: (M, 2), u < v."""
+    pairs = np.sort(entries.astype(np.int64), axis=1)
+    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
 
 
 def with_associations_of(

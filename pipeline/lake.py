@@ -4,6 +4,8 @@ import json
 import os
 import re
 import shutil
+import socket
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+# This machine among those that share a home, as it stands in names of files.
+MACHINE = re.sub(r"[^\w-]", "-", socket.gethostname(), flags=re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -123,11 +128,21 @@ class Lake:
         return self.home / "known_graphs" / f"{dataset}.parquet"
 
 
+def temporary_name(path: Path) -> Path:
+    """The sibling of `path` that this process alone writes: its name tells the machine and the process."""
+    return path.with_name(f".{path.name}{own_suffix()}")
+
+
+def own_suffix() -> str:
+    """How the names of files end that this process is writing."""
+    return f".{os.getpid()}@{MACHINE}.tmp"
+
+
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
     """Yield a temporary sibling of `path`; on success it takes `path`'s place, on failure it vanishes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_name(path)
     try:
         yield temporary
         with temporary.open("rb+") as file:
@@ -145,7 +160,7 @@ def new_folder(folder: Path) -> Generator[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} is there already; give the name of a new or empty folder")
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    temporary = temporary_name(folder)
     temporary.mkdir(parents=True)
     try:
         yield temporary
@@ -154,19 +169,32 @@ def new_folder(folder: Path) -> Generator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-LEFT_BEHIND = re.compile(r"\..*\.(\d+)\.tmp(\.wal)?")  # the process in its name; DuckDB adds a log of its own
+# The process and its machine in a name; DuckDB adds a log of its own. Names without a machine are of earlier
+# versions.
+LEFT_BEHIND = re.compile(r"\..*\.(?P<process>\d+)(@(?P<machine>[\w-]+))?\.tmp(\.wal)?")
+LONGEST_WRITE = 24 * 3600.0  # seconds: what another machine has not touched for so long, it has left behind
 
 
 def sweep(folder: Path) -> None:
     """Remove what killed processes left behind below `folder` under temporary names."""
     for path in folder.rglob(".*.tmp*"):
         owner = LEFT_BEHIND.fullmatch(path.name)
-        if owner is None or is_alive(int(owner[1])):
+        if owner is None or is_being_written(path, int(owner["process"]), owner["machine"]):
             continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def is_being_written(path: Path, process: int, machine: str | None) -> bool:
+    """Whether the process may still be at work on `path`; of another machine's, only its age tells."""
+    if machine in {None, MACHINE}:
+        return is_alive(process)
+    try:
+        return time.time() - path.stat().st_mtime < LONGEST_WRITE
+    except FileNotFoundError:
+        return True
 
 
 def is_alive(process: int) -> bool:

@@ -23,7 +23,7 @@ from typing import Self
 import msgspec
 
 from pipeline.lake import is_alive
-from pipeline.progress import duration
+from pipeline.progress import announce, duration
 
 SECONDS_BETWEEN_TRIES = 0.2
 
@@ -64,9 +64,9 @@ def hold(
 ) -> Generator[int]:
     """Hold the lock at `path` for some `work`, such as `Dagster run 1a2b3c4d`; yields its file descriptor.
 
-    If another process holds it, `log` hears what is happening (`2013-02-15 is being made`) and by whom, and
-    this waits up to `patience` seconds; then it is an error. Children that inherit the file descriptor hold
-    the lock, too, until the last of them is gone.
+    If another process holds it, `log` and whoever watches hear what is happening (`2013-02-15 is being made`)
+    and by whom, and this waits up to `patience` seconds; then it is an error. Children that inherit the file
+    descriptor hold the lock, too, until the last of them is gone.
     """
     with hold_one_of([path], happening, work, patience, log) as descriptor:
         yield descriptor
@@ -86,17 +86,21 @@ def hold_one_of(
             path.parent.mkdir(parents=True, exist_ok=True)
         opened = [files.enter_context(path.open("a+b")) for path in paths]
         deadline = time.monotonic() + patience
-        is_waiting = False
+        waits: list[str] = []
         while (file := next((file for file in opened if taken(file.fileno())), None)) is None:
             holders = [str(holder(path) or "another process") for path in paths]
             busy = f"{happening} by {' and '.join(holders)}"
             if time.monotonic() >= deadline:
                 waited = f", waited {duration(patience)} in vain" if patience else ""
                 raise LockedError(f"{busy}{waited}: try again when that is done, or end it first")
-            if not is_waiting and log is not None:
-                log(f"{busy}: waiting up to {duration(patience)}")
-            is_waiting = True
+            if not waits:
+                waits.append(f"{busy}: waiting up to {duration(patience)}")
+                announce(waits[0])
+                if log is not None:
+                    log(waits[0])
             time.sleep(SECONDS_BETWEEN_TRIES)
+        for line in waits:
+            announce(line, ended=True)
         file.truncate(0)
         file.write(msgspec.json.encode(Holder.here(work)))
         file.flush()

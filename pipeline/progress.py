@@ -67,8 +67,13 @@ def watched_by(watcher: Watcher) -> Generator[None]:
 
 def announce(line: str, *, ended: bool = False) -> None:
     """Let whoever watches see a line that counts nothing, until it has `ended`: who is waited for, say."""
+    pass_on(State(line, 0, 0, "", 0.0, ended=ended))
+
+
+def pass_on(state: State) -> None:
+    """Let whoever watches see how far work is that is done elsewhere."""
     if watcher := _watcher.get():
-        watcher(State(line, 0, 0, "", 0.0, ended=ended))
+        watcher(state)
 
 
 class Progress:

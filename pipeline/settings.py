@@ -28,7 +28,7 @@ from pydantic_settings import (
 )
 
 from pipeline.event_table import is_time_zone
-from pipeline.lake import Lake
+from pipeline.lake import Lake, temporary_name
 from pipeline.machine import processors
 from pipeline.sources.gharchive.normalize import OWNER_TYPES
 from pipeline.sources.social_evolution.events import RELATIONS
@@ -86,6 +86,13 @@ def checked_store(address: str) -> str:
     return address
 
 
+def checked_cluster(address: str) -> str:
+    """The address of a Dask scheduler, or nothing."""
+    if address and not re.fullmatch(r"(tcp|tls)://[^/:@\s]+:\d+", address):
+        raise ValueError(address)
+    return address
+
+
 @dataclass(frozen=True)
 class Takes:
     """What a setting takes, in words, where its type and bounds do not say it."""
@@ -103,6 +110,11 @@ Relations = Annotated[
 ]
 Cron = Annotated[
     str, Field(pattern=r"^\S+( \S+){4}$"), Takes("five fields of cron such as 30 12 * * *, in UTC")
+]
+Cluster = Annotated[
+    str,
+    AfterValidator(checked_cluster),
+    Takes("an address such as tcp://host:8786 or tls://host:8786, or nothing"),
 ]
 Store = Annotated[
     str,
@@ -224,6 +236,10 @@ class Settings(BaseSettings):
         "",
         description="The PostgreSQL database where Dagster keeps runs and schedules; SQLite files if empty.",
     )
+    cluster: Cluster = Field(
+        "",
+        description="The scheduler of the cluster that reads days and trains; this machine alone if empty.",
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -307,7 +323,7 @@ class Settings(BaseSettings):
 
     def make_home(self) -> None:
         """Make the home's folder, and refuse one that cannot be written to."""
-        probe = self.home / f".writable.{os.getpid()}.tmp"
+        probe = temporary_name(self.home / "writable")
         try:
             self.home.mkdir(parents=True, exist_ok=True)
             probe.touch()

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import click
 
+from assets.cli.cluster import scheduler, worker
 from assets.cli.dev import dev
 from assets.cli.doctor import doctor
 from assets.cli.export import export
@@ -49,7 +50,7 @@ def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` as
 
 for command in (
     *(run, follow, forecast, reproduce, train, predict, export),
-    *(report, page, sample, dev, serve, store, doctor),
+    *(report, page, sample, dev, serve, store, scheduler, worker, doctor),
 ):
     ldg.add_command(command)
 

@@ -33,12 +33,13 @@ class Account:
         self.line(duration(seconds), str(step))
         self.warn(warnings)
 
-    def plan(self, finished: int, planned: int) -> None:
-        """So many trainings were finished before, so many are to be done."""
+    def plan(self, finished: int, planned: int, at_a_time: int) -> None:
+        """So many trainings were finished before, so many are to be done, so many of them at a time."""
         if finished:
             self.line("before", f"{finished} of {finished + planned} trainings were finished")
         if planned:
-            self.line("now", f"{planned} trainings, up to {self.settings.trainings} side by side")
+            where = f" on {self.settings.cluster}" if self.settings.cluster else ""
+            self.line("now", f"{planned} trainings, up to {at_a_time} side by side{where}")
 
     def training(self, outcome: Outcome, left: int, seconds_left: float | None) -> None:
         """A training has ended, and `left` are to go."""

@@ -16,10 +16,10 @@ from assets.partitions import DAYS_A_RUN, day_range
 from assets.rules import training_settings
 from model.identity import differences, identity, resumable
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import finished, present_fingerprint, read_facts
+from pipeline.results.trained import current_variants, finished, present_fingerprint, read_facts
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
-from pipeline.variants import Variant
+from pipeline.variants import Variant, models_for
 
 RESULTS_STEP = Step(tuple(AssetKey(name) for name in RESULTS))
 
@@ -66,6 +66,14 @@ def trained_otherwise(spec: DatasetSpec, variant: Variant | RemVariant, settings
     facts = read_facts(settings.lake.model(spec.name, variant.key))
     # A new event table is what runs are for, and no news.
     return differences({**facts, "fingerprint": expected["fingerprint"]}, expected) if facts else []
+
+
+def missing_before(
+    spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
+) -> list[Variant | RemVariant]:
+    """The variant whose weights this one uses, if it is not trained on the present event table."""
+    trained = {one.key for one in current_variants(settings.lake, spec.name)}
+    return [one for one in models_for(spec.relations) if one.key == variant.needs and one.key not in trained]
 
 
 def waiting_step(spec: DatasetSpec) -> Step:

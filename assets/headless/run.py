@@ -26,6 +26,7 @@ from assets.headless.plan import (
     RESULTS_STEP,
     FinishedModel,
     left_out,
+    missing_before,
     plan_training,
     table_steps,
     trained_otherwise,
@@ -70,11 +71,23 @@ def main(settings: Settings) -> None:
 
 
 def train_alone(settings: Settings, spec: DatasetSpec, variant: Variant | RemVariant) -> None:
-    """Train one variant on an event table that is there, as a run of everything would."""
+    """Train one variant on an event table that is there, as a run of everything would.
+
+    Where it uses the weights of another that is not trained yet, that one is trained first.
+    """
     account = Account(Console(highlight=False), settings)
     with headless_run(settings, account) as run:
-        run.train([(spec, variant)])
+        run.train([(spec, one) for one in (*missing_before(spec, variant, settings), variant)])
         run.record.note(finished=True)
+
+
+def trainings_at_a_time(settings: Settings) -> int:
+    """How many trainings go on side by side: as the settings say, or as a cluster has room."""
+    if not settings.cluster:
+        return settings.trainings
+    from pipeline.cluster.client import capacity  # `distributed` is an extra
+
+    return capacity(settings.cluster)
 
 
 @contextmanager
@@ -88,10 +101,11 @@ def headless_run(settings: Settings, account: Account) -> Generator["HeadlessRun
             sweep(settings.home)
             bury_dead_runs(instance)
             job = build_definitions(settings).resolve_implicit_global_asset_job_def()
-            record = SessionRecord(settings.lake, settings.trainings)
+            at_a_time = trainings_at_a_time(settings)
+            record = SessionRecord(settings.lake, at_a_time)
             try:
                 with Board(account.console) as board:
-                    yield HeadlessRun(settings, account, job, instance, lock, record, board)
+                    yield HeadlessRun(settings, account, job, instance, lock, at_a_time, record, board)
             finally:
                 bury_dead_runs(instance)  # those of trainings that did not come to their end
     except LockedError as busy:
@@ -110,6 +124,7 @@ class HeadlessRun:
     job: JobDefinition
     instance: DagsterInstance
     lock: int
+    at_a_time: int  # trainings
     record: SessionRecord
     board: Board
 
@@ -149,7 +164,7 @@ class HeadlessRun:
         trainings = [plan for plan in plans if isinstance(plan, Training)]
         for model in models:
             self.report_finished(model)
-        self.account.plan(len(models), len(trainings))
+        self.account.plan(len(models), len(trainings), self.at_a_time)
         left = len(trainings)
 
         def ended(outcome: Outcome, seconds_left: float | None) -> None:
@@ -159,7 +174,7 @@ class HeadlessRun:
             if not outcome.failed:
                 self.record.note(finished_training(outcome))
 
-        outcomes = run_trainings(trainings, self.settings.trainings, self.lock, ended, self.board)
+        outcomes = run_trainings(trainings, self.at_a_time, self.lock, ended, self.board)
         if failed := [outcome for outcome in outcomes if outcome.failed]:
             reasons = "\n".join(f"{outcome.training} failed: {outcome.message}" for outcome in failed)
             sys.exit(self.account.failure(reasons))

@@ -1,6 +1,6 @@
 """The job `train_chosen`: what LDG_DATASETS and LDG_VARIANTS choose, trained side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dagster import (
     Config,
@@ -18,8 +18,11 @@ from pydantic import Field, create_model
 from assets.rules import chosen_datasets, chosen_variants
 from assets.training import train_and_report
 from assets.training_config import training_config
+from pipeline.rem_variants import RemVariant
 from pipeline.settings import Settings
 from pipeline.sources.registry import registry
+from pipeline.sources.source import DatasetSpec
+from pipeline.variants import Variant
 
 
 class Choice(Config):
@@ -27,6 +30,18 @@ class Choice(Config):
 
     datasets: list[str]
     variants: list[str]
+
+
+def in_order(trainings: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> list[list[str]]:
+    """`<dataset>/<variant>` of what waits for no other, each followed by those that use its weights."""
+    of = {(spec.name, variant.key): variant.needs for spec, variant in trainings}
+    chains: dict[tuple[str, str], list[str]] = {}
+    for (dataset, key), needs in of.items():
+        first = (dataset, needs) if needs is not None and (dataset, needs) in of else (dataset, key)
+        chain = chains.setdefault(first, ["/".join(first)])
+        if first != (dataset, key):
+            chain.append(f"{dataset}/{key}")
+    return list(chains.values())
 
 
 def train_chosen(settings: Settings) -> JobDefinition:
@@ -42,13 +57,16 @@ def train_chosen(settings: Settings) -> JobDefinition:
         ),
     )
 
-    @op(out=DynamicOut(str))
+    @op(out=DynamicOut(list[str]))
     def chosen_trainings(
         context: OpExecutionContext,
         config: choice_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
         settings: ResourceParam[Settings],
-    ) -> Iterator[DynamicOutput[str]]:
-        """Name what is to be trained: each dataset that has an event table, with each model chosen for it."""
+    ) -> Iterator[DynamicOutput[list[str]]]:
+        """Name what is to be trained: each dataset that has an event table, with each model chosen for it.
+
+        Models that use the weights of another are named behind it, and trained after it.
+        """
         asked = settings.model_copy(
             update={"datasets": tuple(config.datasets), "variants": tuple(config.variants)}
         )
@@ -59,21 +77,21 @@ def train_chosen(settings: Settings) -> JobDefinition:
                 context.log.warning(f"{spec.name} is left out: materialize {spec.name}/event_table first.")
         if not ready:
             raise Failure(f"None of {', '.join(spec.name for spec in specs)} has an event table yet.")
-        for spec, variant in chosen_variants(ready, asked):
-            name = f"{spec.name}__{variant.key}".replace("-", "_")
-            yield DynamicOutput(f"{spec.name}/{variant.key}", mapping_key=name)
+        for chain in in_order(chosen_variants(ready, asked)):
+            yield DynamicOutput(chain, mapping_key=chain[0].replace("/", "__").replace("-", "_"))
 
     @op(pool="training")
     def train(
         context: OpExecutionContext,
-        training: str,
+        trainings: list[str],
         config: config_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
         settings: ResourceParam[Settings],
     ) -> None:
-        """Train one model on one dataset; it counts as a materialization of that partition."""
-        dataset, _, key = training.partition("/")
-        (spec,) = (spec for spec in registry(settings) if spec.name == dataset)
-        train_and_report(context, spec, key, config, settings)
+        """Train one model on one dataset, then those behind it; each counts as one of its partition."""
+        specs = {spec.name: spec for spec in registry(settings)}
+        for training in trainings:
+            dataset, _, key = training.partition("/")
+            train_and_report(context, specs[dataset], key, config, settings)
 
     @job(
         description="Train the models that LDG_VARIANTS names on every dataset that LDG_DATASETS names. "

@@ -20,6 +20,8 @@ from assets.training import train_and_report, train_variant, training_checks
 from assets.training_config import training_config
 from assets.versions import version_of_facts, version_of_files
 from assets.waiting_times import learn_apart
+from pipeline.cluster.run import run_task
+from pipeline.cluster.task import Task
 from pipeline.event_table import check_event_table, read_event_table, write_event_table
 from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.results.baselines import baselines
@@ -120,7 +122,8 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
     def waiting_times(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
         lake = settings.lake
         with model_locked(context, lake, spec.name, "waiting_times"), training_slot(context, settings):
-            learned = learn_apart(lake, spec.name, context.log.info)
+            task = Task(f"waiting times of {spec.name}", learn_apart, (spec.name,))
+            learned = run_task(task, lake, settings.cluster, context.log.info)
             scores = read_parquet(lake.waiting_times(spec.name) / f"{NEXT_EVENT_TIME.name}.parquet")
         return MaterializeResult(metadata=shown(scores), data_version=version_of_facts(learned))
 

@@ -18,11 +18,13 @@ from dagster import (
 )
 
 from assets.following import days_needed
-from assets.locks import fetching_slot, run_name, training_slot
+from assets.locks import run_name, training_slot
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS
 from assets.versions import version_of_facts, version_of_files, version_tags
 from pipeline import clock
+from pipeline.cluster.run import run_task
+from pipeline.cluster.task import Task
 from pipeline.following.bring import bring
 from pipeline.following.files import FollowingFiles
 from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
@@ -66,17 +68,17 @@ def following_archive(context: AssetExecutionContext, settings: ResourceParam[Se
     """
     last = date.fromisoformat(context.partition_keys[-1])
     window = days_needed(settings, last, None)
-    with fetching_slot(context, settings.lake):
-        changed = bring(
-            settings.lake,
-            window,
-            fetch_settings(settings),
-            event_rules(settings),
-            keep_raw=settings.follow_keep_raw,
-            now=clock.now(),
-            log=context.log.info,
-            work=run_name(context),
-        )
+    changed = bring(
+        settings.lake,
+        window,
+        fetch_settings(settings),
+        event_rules(settings),
+        keep_raw=settings.follow_keep_raw,
+        now=clock.now(),
+        log=context.log.info,
+        work=run_name(context),
+        cluster=settings.cluster,
+    )
     for day in changed:
         version = version_of_files([account_path(settings.lake, day)])
         context.log_event(
@@ -119,8 +121,9 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
 
     lake, rule = settings.lake, follow_rule(settings)
     last = date.fromisoformat(context.partition_keys[-1])
+    task = Task(f"following up to {last}", follow_until, (rule, last))
     with training_slot(context, settings):
-        made = follow_until(lake, rule, last, log=context.log.info)
+        made = run_task(task, lake, settings.cluster, context.log.info)
     days = followed_days(lake)
     record = read_record(lake, last)
     assert record is not None

@@ -1,7 +1,6 @@
 """The GitHub lane's sources: archive hours, normalized events, the dense subnetwork."""
 
-from datetime import date, timedelta
-from functools import partial
+from datetime import date
 
 import polars as pl
 from dagster import (
@@ -14,7 +13,7 @@ from dagster import (
 )
 
 from assets.checks import ARCHIVE_CHECKS, judge_days
-from assets.locks import day_locked, days_locked, fetching_slot, is_headless, table_locked
+from assets.locks import is_headless, run_name, table_locked
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS, MONTHLY_RUNS
 from assets.retries import retry_later
@@ -22,8 +21,7 @@ from assets.versions import version_of_files
 from pipeline.lake import read_parquet
 from pipeline.progress import counted
 from pipeline.settings import Settings
-from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.fetch import fetch_days
+from pipeline.sources.gharchive.days import fetch_days, read_days
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
 from pipeline.sources.gharchive.source import event_rules, fetch_settings, subnetwork_rule
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
@@ -44,27 +42,32 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     """
     fetching = fetch_settings(settings)
     days = [date.fromisoformat(key) for key in context.partition_keys]
-    locked = partial(day_locked, context, settings.lake)
     failed = 0
-    with fetching_slot(context, settings.lake):
-        try:
-            fetched = fetch_days(days, settings.lake, fetching, log=context.log.info, locked=locked)
-            for day, hours in counted(fetched, len(days), "fetch", "days", context.log.info):
-                statuses = [hour.status for hour in hours]
-                failed += statuses.count("failed")
-                files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
-                context.add_asset_metadata(
-                    shown(
-                        pl.DataFrame(files),
-                        **{f"hours_{status}": statuses.count(status) for status in sorted(set(statuses))},
-                        bytes=sum(hour.bytes or 0 for hour in hours),
-                        complete="failed" not in statuses,
-                    ),
-                    partition_key=day.isoformat(),
-                )
-        except ConnectionError as error:
-            retry_later(context, settings, str(error))
-            raise
+    try:
+        fetched = fetch_days(
+            days,
+            settings.lake,
+            fetching,
+            log=context.log.info,
+            work=run_name(context),
+            cluster=settings.cluster,
+        )
+        for day, hours in counted(fetched, len(days), "fetch", "days", context.log.info):
+            statuses = [hour.status for hour in hours]
+            failed += statuses.count("failed")
+            files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
+            context.add_asset_metadata(
+                shown(
+                    pl.DataFrame(files),
+                    **{f"hours_{status}": statuses.count(status) for status in sorted(set(statuses))},
+                    bytes=sum(hour.bytes or 0 for hour in hours),
+                    complete="failed" not in statuses,
+                ),
+                partition_key=day.isoformat(),
+            )
+    except ConnectionError as error:
+        retry_later(context, settings, str(error))
+        raise
     if failed:
         retry_later(context, settings, f"{failed} hours failed")
     return MaterializeResult()
@@ -83,14 +86,20 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
 
     Every event of every file is kept, ignored by rule, a duplicate, or quarantined with the reason.
     """
-    rules = event_rules(settings)
     days = [date.fromisoformat(key) for key in context.partition_keys]
-    for day in counted(days, len(days), "read", "days", context.log.info):
-        # The day before is read, too: its last hour may hold the same events.
-        with days_locked(context, settings.lake, [day - timedelta(days=1), day]):
-            account = read_day(day, settings.lake, rules, keep_raw=settings.keep_raw, log=context.log.info)
-            parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
-            head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
+    read = read_days(
+        days,
+        settings.lake,
+        event_rules(settings),
+        keep_raw=settings.keep_raw,
+        log=context.log.info,
+        work=run_name(context),
+        cluster=settings.cluster,
+    )
+    for account in counted(read, len(days), "read", "days", context.log.info):
+        day = account.day
+        parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
+        head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
         told = shown(
             head,
             **{f"hours_{status}": count for status, count in account.hours.items()},

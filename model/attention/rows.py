@@ -5,12 +5,15 @@ a seed's own neighbours are marked absent and change no value. Sums over slots r
 seed's numbers do not depend on how wide the rows of the seeds beside it are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from model.attention.start import Edges
 
 ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and it never is the maximum
 SMALLEST_TOTAL = 1e-12
@@ -28,6 +31,14 @@ def slot_softmax(values: Tensor, bias: Tensor) -> Tensor:
     return exponent.div_(slot_sum(exponent).clamp_min_(SMALLEST_TOTAL))
 
 
+def entries_of(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both directions of every edge as node, neighbour and edge type, by node, then neighbour: (2E) each."""
+    node = torch.cat([edges.i, edges.j]).numpy()
+    other = torch.cat([edges.j, edges.i]).numpy()
+    order = np.lexsort((other, node))
+    return node[order], other[order], edges.type.repeat(2).numpy()[order]
+
+
 @dataclass
 class AttentionRows:
     """S of every seed. S: seeds, N: nodes, C: slots, r: edge types."""
@@ -39,19 +50,19 @@ class AttentionRows:
     looked_up: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @classmethod
-    def from_dense(cls, dense: Tensor) -> Self:
-        """Rows from a dense (S, N, N, r) matrix; entries that are not zero are neighbours."""
-        seeds, nodes, _, edge_types = dense.shape
-        present = (dense != 0).any(3).numpy()  # (S, N, N)
-        count = present.sum(2).astype(np.int64)
+    def from_edges(cls, graphs: Sequence[Edges], nodes: int, edge_types: int, dtype: torch.dtype) -> Self:
+        """Rows of a graph per seed: neighbours in the order of their numbers, each row uniform by type."""
+        entries = [entries_of(edges) for edges in graphs]
+        count = np.stack([np.bincount(node, minlength=nodes) for node, _, _ in entries])  # (S, N)
         slots = max(int(count.max(initial=0)), 1)
-        order = np.argsort(~present, axis=2, kind="stable")[:, :, :slots].astype(np.int64)
-        order[np.arange(slots) >= count[:, :, None]] = NOBODY
-        index = torch.from_numpy(np.maximum(order, 0)).unsqueeze(3).expand(seeds, nodes, slots, edge_types)
-        used = torch.from_numpy(order != NOBODY).unsqueeze(3)
-        values = dense.gather(2, index) * used
-        bias = torch.where(values != 0, 0.0, ABSENT).to(dense.dtype)
-        return cls(order, count, values, bias)
+        order = np.full((len(graphs), nodes, slots), NOBODY)
+        values = torch.zeros(len(graphs), nodes, slots, edge_types)
+        for seed, (node, other, edge_type) in enumerate(entries):
+            slot = np.arange(len(node)) - np.repeat(count[seed].cumsum() - count[seed], count[seed])
+            order[seed, node, slot] = other
+            values[seed, node, slot, edge_type] = 1.0
+        values /= values.sum(2, keepdim=True).clamp_min(1)
+        return cls(order, count, values.to(dtype), torch.where(values != 0, 0.0, ABSENT).to(dtype))
 
     def dense(self) -> Tensor:
         """S as (S, N, N, r)."""

@@ -1,25 +1,77 @@
-"""S before the first event: a random graph drawn from LDG's prior, or DyRep's association graph."""
+"""S before the first event, as edges: a random graph drawn from LDG's prior, or DyRep's association graph.
 
+Pairs are numbered, so that a graph is drawn without listing them: first how many edges it has, then which.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
 import torch
 from torch import Tensor
 
+MOST_LISTED = 2_100_000  # pairs, those of 2,049 nodes: up to here the type of each pair is drawn by itself
+MOST_NEIGHBOURS = 300  # on average, in graphs of more: a tenth of all pairs would be 10,000 of 100,000 nodes
 
-def random_attention(
+
+class Edges(NamedTuple):
+    """A graph without directions: each edge once, i < j."""
+
+    i: Tensor  # (E) int64
+    j: Tensor  # (E) int64
+    type: Tensor  # (E) int64, from 0
+
+
+def random_edges(
     nodes: int, probabilities: tuple[float, ...], edge_types: int, generator: torch.Generator
-) -> Tensor:
-    """A random symmetric graph (N, N, r): edge types drawn from the prior, rows summing to 1 per type."""
+) -> Edges:
+    """A random graph whose edge types are drawn from the prior.
+
+    In large networks edges are thinned to `MOST_NEIGHBOURS` a node: what a node starts with then depends on
+    the prior's types alone, and what it costs not on the number of nodes.
+    """
     prior = torch.tensor(probabilities)
-    pairs = torch.triu_indices(nodes, nodes, offset=1)
-    drawn = torch.multinomial(prior, pairs.shape[1], replacement=True, generator=generator)
-    drawn -= len(probabilities) - edge_types  # the first type of a sparse prior is the non-edge
-    edge = drawn >= 0
-    i, j = pairs[:, edge]
-    graph = torch.zeros(nodes, nodes, edge_types)
-    graph[i, j, drawn[edge]] = graph[j, i, drawn[edge]] = 1
-    return graph / graph.sum(1, keepdim=True).clamp_min(1)
+    without_edge = len(probabilities) - edge_types  # the first type of a sparse prior is the non-edge
+    if pairs_of(nodes) <= MOST_LISTED:
+        i, j = torch.triu_indices(nodes, nodes, offset=1)
+        drawn = torch.multinomial(prior, len(i), replacement=True, generator=generator) - without_edge
+        edge = drawn >= 0
+        return Edges(i[edge], j[edge], drawn[edge])
+    of_edges = prior[without_edge:].double()
+    share = min(float(of_edges.sum()), MOST_NEIGHBOURS / (nodes - 1))
+    count = torch.binomial(*torch.tensor([pairs_of(nodes), share], dtype=torch.float64), generator=generator)
+    i, j = random_pairs(nodes, int(count), generator)
+    drawn = torch.multinomial(of_edges, max(len(i), 1), replacement=True, generator=generator)
+    return Edges(i, j, drawn[: len(i)])
 
 
-def association_attention(adjacency: Tensor) -> Tensor:
-    """S of DyRep before the first event: each row uniform over the node's associates (…, N, N, 1)."""
-    graph = adjacency.to(torch.float32)
-    return (graph / graph.sum(-1, keepdim=True).clamp_min(1)).unsqueeze(-1)
+def association_edges(associations: np.ndarray) -> Edges:
+    """The association graph, of pairs (M, 2)."""
+    i, j = torch.from_numpy(associations).unbind(1)
+    return Edges(i, j, torch.zeros_like(i))
+
+
+def random_associations(nodes: int, count: int, generator: torch.Generator) -> Edges:
+    """A random graph with as many edges as an association graph has."""
+    if pairs_of(nodes) <= MOST_LISTED:
+        pairs = torch.triu_indices(nodes, nodes, offset=1)
+        i, j = pairs[:, torch.randperm(pairs.shape[1], generator=generator)[:count]]
+    else:
+        i, j = random_pairs(nodes, count, generator)
+    return Edges(i, j, torch.zeros_like(i))
+
+
+def pairs_of(nodes: int) -> int:
+    """How many pairs so many nodes form."""
+    return nodes * (nodes - 1) // 2
+
+
+def random_pairs(nodes: int, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """`count` different pairs, every set of them as likely as any other: i < j, (count) each."""
+    numbers = torch.empty(0, dtype=torch.int64)
+    while len(numbers) < count:
+        more = torch.randint(pairs_of(nodes), (count - len(numbers),), generator=generator)
+        numbers = torch.cat([numbers, more]).unique()
+    # Pair (i, j) has number j(j − 1)/2 + i.
+    j = ((1 + (1 + 8 * numbers.double()).sqrt()) / 2).long()
+    j -= (j * (j - 1) // 2 > numbers).long()  # where the root is rounded up to the next whole number
+    return numbers - j * (j - 1) // 2, j

@@ -144,7 +144,7 @@ class RemFollower:
                 start=self.begin,
                 idx=np.arange(count),
                 splits=(count, count),
-                associations=np.zeros((self.nodes, self.nodes), bool),
+                associations=np.empty((0, 2), np.int64),
                 features=None,
             ),
             self.types,

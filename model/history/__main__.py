@@ -23,7 +23,7 @@ def main() -> None:
         start=datetime(2013, 1, 1),
         idx=np.arange(events),
         splits=(2, 3),
-        associations=np.zeros((3, 3), dtype=bool),
+        associations=np.empty((0, 2), np.int64),
         features=None,
     )
     ties = np.array([[0, 1]])

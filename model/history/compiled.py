@@ -33,8 +33,9 @@ def discard_outdated_cache() -> None:
 
 discard_outdated_cache()
 # Without counting references: all arrays are made outside and outlive every call. Counting would cost more
-# than the work, because each call takes the whole history.
-compiled = njit(cache=True, error_model="numpy", _nrt=False)
+# than the work, because each call takes the whole history. Other threads run meanwhile: a network learns from
+# one piece of a stream while the statistics of the next are made.
+compiled = njit(cache=True, error_model="numpy", _nrt=False, nogil=True)
 inlined = njit(
-    cache=True, error_model="numpy", _nrt=False, forceinline=True
+    cache=True, error_model="numpy", _nrt=False, nogil=True, forceinline=True
 )  # for what is called for each pair

@@ -10,6 +10,21 @@ from model.history.update import hour_of, weekday_of
 
 LONG_AGO = 2 * 365 * 24 * 60.0  # minutes
 PRIOR = 0.1  # events that a share is shrunk by
+FIRST = len(TAUS) - PATH_TAUS  # of the τ of paths
+SMALL = 4096  # nodes up to which a network is small: its paths are followed further
+REACH, SHORT_REACH = 128, 10  # latest partners of each node on the way, in a small network and in a large one
+MOST_BETWEEN = (
+    3 * SHORT_REACH
+)  # nodes two steps away that a path of three steps is followed from, in a large one
+
+
+class Touched(NamedTuple):
+    """A row for each of N nodes, all zero but those of the nodes that are listed as touched."""
+
+    rows: np.ndarray  # (N, W)
+    nodes: np.ndarray  # (N) those touched, in the order in which they were
+    is_touched: np.ndarray  # (N) bool
+    count: np.ndarray  # (1)
 
 
 class Moment(NamedTuple):
@@ -17,26 +32,74 @@ class Moment(NamedTuple):
 
     now: np.ndarray  # (3) seconds, hour, weekday
     fading: np.ndarray  # (T) exp(−(now − reference)/τ): a kept sum times this is its value now
-    inverse: np.ndarray  # (2, N, 4) 1/(F + prior) of each node as actor and target, at the τ of paths
-    middle: np.ndarray  # (N, 8) room to work in
+    prior: np.ndarray  # (4) what F is raised by in a share, at the τ of paths
+    bounds: np.ndarray  # (2) how far a walk goes: partners of a node, nodes in the middle of three steps
+    middle: Touched  # (N, 8) of a walk
+    own: np.ndarray  # (2, 4) 1/(F + prior) of the anchor as actor and target
     weight: np.ndarray  # (8) room to work in
     one: np.ndarray  # (4) ones
-    paths: np.ndarray  # (N, PATHS_WIDTH) between the anchor and each node
+    paths: Touched  # (N, PATHS_WIDTH) between the anchor and each node
     shared: np.ndarray  # (F) float32: what the candidates of a question share
 
 
 def new_moment(nodes: int, statistics: int) -> Moment:
     """Room for so many statistics of one moment."""
+    bounds = (REACH, nodes) if nodes <= SMALL else (SHORT_REACH, MOST_BETWEEN)
     return Moment(
         np.zeros(3),
         np.zeros(len(TAUS)),
-        np.zeros((2, nodes, PATH_TAUS)),
-        np.zeros((nodes, 2 * PATH_TAUS)),
+        np.zeros(PATH_TAUS),
+        np.array(bounds),
+        none_touched(nodes, 2 * PATH_TAUS),
+        np.zeros((2, PATH_TAUS)),
         np.zeros(2 * PATH_TAUS),
         np.ones(PATH_TAUS),
-        np.zeros((nodes, PATHS_WIDTH)),
+        none_touched(nodes, PATHS_WIDTH),
         np.zeros(statistics, np.float32),
     )
+
+
+def none_touched(nodes: int, width: int) -> Touched:
+    """Rows of zeros."""
+    return Touched(
+        np.zeros((nodes, width)), np.zeros(nodes, np.int64), np.zeros(nodes, np.bool_), np.zeros(1, np.int64)
+    )
+
+
+@inlined
+def touch(touched: Touched, node: int) -> None:
+    """List a node whose row is about to change."""
+    if not touched.is_touched[node]:
+        touched.is_touched[node] = True
+        touched.nodes[touched.count[0]] = node
+        touched.count[0] += 1
+
+
+@compiled
+def clear(touched: Touched) -> None:
+    """Back to zeros: as much work as nodes were touched."""
+    for number in range(touched.count[0]):
+        node = touched.nodes[number]
+        touched.is_touched[node] = False
+        for column in range(touched.rows.shape[1]):
+            touched.rows[node, column] = 0.0
+    touched.count[0] = 0
+
+
+@compiled
+def in_order(nodes: np.ndarray) -> None:
+    """Sort in place (Shell's way), so that sums over nodes have the same bits however these were found."""
+    gap = 1
+    while gap < len(nodes) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for number in range(gap, len(nodes)):
+            node, at = nodes[number], number
+            while at >= gap and nodes[at - gap] > node:
+                nodes[at] = nodes[at - gap]
+                at -= gap
+            nodes[at] = node
+        gap //= 3
 
 
 @compiled
@@ -48,11 +111,13 @@ def begin(history: History, moment: Moment, now: float) -> None:
     for tau in range(len(TAUS)):
         moment.fading[tau] = np.exp(-(now - history.reference[tau]) / TAUS[tau])
     for tau in range(PATH_TAUS):
-        slow = len(TAUS) - PATH_TAUS + tau
-        prior = PRIOR / moment.fading[slow]
-        for role in range(2):
-            for who in range(len(history.head)):
-                moment.inverse[role, who, tau] = 1.0 / (history.node_fade[role, who, slow] + prior)
+        moment.prior[tau] = PRIOR / moment.fading[FIRST + tau]
+
+
+@inlined
+def inverse(history: History, moment: Moment, role: int, who: int, tau: int) -> float:
+    """1/(F + prior) of a node as actor or as target, at a τ of paths."""
+    return 1.0 / (history.node_fade[role, who, FIRST + tau] + moment.prior[tau])
 
 
 @inlined

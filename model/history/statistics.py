@@ -130,8 +130,12 @@ def of_clock(history: History, moment: Moment, role: int, who: int, out: np.ndar
 @inlined
 def of_both(history: History, moment: Moment, slot: int, a: int, b: int, other: int, out: np.ndarray) -> None:
     """What leads from a to b: paths to the `other` of the two, ties, sequences, and whether types match."""
-    for column in range(PATHS_WIDTH):
-        out[column] = moment.paths[other, column]
+    if moment.paths.is_touched[other]:
+        for column in range(PATHS_WIDTH):
+            out[column] = moment.paths.rows[other, column]
+    else:
+        for column in range(PATHS_WIDTH):
+            out[column] = 0.0
     at = PATHS_WIDTH
     for way in range(2):
         since = np.inf if slot == NONE else history.tie[slot ^ way]

@@ -2,24 +2,22 @@
 
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack
 from datetime import date, datetime
+from functools import partial
 
 import polars as pl
 
 from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
-from pipeline.locks import hold
 from pipeline.sources.gharchive.account import account_path, read_account
-from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.fetch import FetchSettings, fetch_days
+from pipeline.sources.gharchive.days import bring_days, day_locked, read_alone
+from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.files import HourFile
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import readings_folder
 
 Log = Callable[[str], None]
-LONGEST_WAIT = 3600.0  # seconds, for a day that another process makes
 REACH = 2  # days: a day that changes has its neighbours read again, and each of these looks at its own
 
 
@@ -53,33 +51,45 @@ def bring(
     now: datetime | None = None,
     log: Log | None = None,
     work: str = "ldg follow",
+    cluster: str = "",
 ) -> list[date]:
     """Fetch the days of `window` that are to be asked for, read those that changed; return these, in order.
 
-    A day's neighbours that are here are read again with it, since copies of an event are told apart across
-    midnight. What is unchanged costs its questions and no reading. Readings of which no day will be put
-    together again are removed as the days go by.
+    What is unchanged costs its questions and no reading. A day is read as soon as it is fetched: where raw
+    files are not kept, they do not pile up. Readings of which no day will be put together again are removed
+    as the days go by.
     """
-
-    def locked(day: date) -> AbstractContextManager[object]:
-        return hold(lake.lock("days", str(day)), f"{day} is being made", work, LONGEST_WAIT, log)
-
     statuses = read_statuses(lake, window)
+    asked = days_to_ask(window, statuses)
+    use = partial(read_changed, rules=rules, keep_raw=keep_raw, work=work)
     changed: list[date] = []
-    for day, hours in fetch_days(days_to_ask(window, statuses), lake, fetching, log, now, locked):
-        if differs(lake, day, hours):
+    for day, is_changed in bring_days(asked, lake, fetching, use, log, now, work, cluster):
+        if is_changed:
             changed.append(day)
-            for near in (day, *neighbours(lake, day)):
-                with ExitStack() as locks:
-                    for one in (near - DAY, near):
-                        locks.enter_context(locked(one))
-                    read_day(near, lake, rules, keep_raw=keep_raw, log=log)
             statuses |= read_statuses(lake, [day])
         for old in days_to_forget(Window(window.first, day), statuses):
             if (readings := readings_folder(lake, old)).exists():
-                with locked(old):
+                with day_locked(lake, old, work, log):
                     shutil.rmtree(readings, ignore_errors=True)
-    return changed
+    return sorted(changed)
+
+
+def read_changed(
+    lake: Lake, hours: list[HourFile], log: Log | None, *, rules: EventRules, keep_raw: bool, work: str
+) -> bool:
+    """Read a day whose hours are others than before, and tell whether they are.
+
+    A day's neighbours that are here are read again with it, since copies of an event are told apart across
+    midnight. Which these are is looked up after its own reading, which shares a lock with both of theirs: a
+    neighbour that another process makes meanwhile is either done by then, or sees this day.
+    """
+    day = hours[0].day
+    if not differs(lake, day, hours):
+        return False
+    read_alone(lake, day, rules, keep_raw, work, log)
+    for near in neighbours(lake, day):
+        read_alone(lake, near, rules, keep_raw, work, log)
+    return True
 
 
 def days_to_forget(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:

@@ -21,7 +21,8 @@ from pipeline.following.rule import FollowRule
 from pipeline.following.window import Window, window_until
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.schemas import FOLLOWED
-from pipeline.sources.gharchive.subnetwork import BOT_PATTERNS, database, day_files, densest, frame
+from pipeline.sources.gharchive.database import database, day_files, frame
+from pipeline.sources.gharchive.subnetwork import BOT_PATTERNS, densest
 
 # Who acts more than so often, or in more hours of the day, on an average day on which it acts, is a machine.
 MACHINE_EVENTS = 200

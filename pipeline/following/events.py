@@ -14,7 +14,8 @@ from pipeline.following.window import Window, span
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.names import KINDS
 from pipeline.schemas import EVENTS
-from pipeline.sources.gharchive.subnetwork import AMONG, database, day_files, frame
+from pipeline.sources.gharchive.database import database, day_files, frame
+from pipeline.sources.gharchive.subnetwork import AMONG
 
 FOLLOWED_EVENTS = {name: EVENTS.types[name] for name in ("u", "v", "type", "kind", "created_at")}
 TICK = timedelta(microseconds=1)

@@ -1,6 +1,7 @@
 """Each job can be launched as it is, and does what its name says."""
 
 import json
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from dagster import (
 
 from assets.definitions import build_definitions
 from assets.jobs.backfill_archive import days_between
+from assets.jobs.train_chosen import in_order
+from assets.rules import chosen_datasets, chosen_variants
+from pipeline.rem_variants import LDG
 from pipeline.settings import Settings
 
 JOBS = ("train_chosen", "refresh_results", "reproduce_paper", "backfill_archive")
@@ -52,6 +56,21 @@ def test_what_is_chosen_is_trained_with_the_config_and_counts_as_materialized(of
     for key in ("dyrep-concat", "dyrep-bilinear"):
         facts = json.loads((settings.lake.model("office", key) / "model.json").read_text())
         assert facts["settings"]["epochs"] == 2
+
+
+def test_what_uses_the_weights_of_another_is_trained_behind_it(office: Settings) -> None:
+    names = ("rem_attention", "ldg_learned_sparse", "ldg_learned_sparse_freq", "dyrep", "rem")
+    settings = office.model_copy(update={"datasets": ("office",), "variants": names})
+    chosen = chosen_variants(chosen_datasets(settings), settings)
+    chains = in_order(chosen)
+    assert ["office/rem-history"] in chains
+    (behind_ldg,) = (one for one in chains if one[0] == f"office/{LDG}")
+    assert set(behind_ldg[1:]) == {"office/ldg_learned_sparse_freq-bilinear", "office/rem_attention-history"}
+    assert sorted(chain.from_iterable(chains)) == sorted(
+        f"{spec.name}/{variant.key}" for spec, variant in chosen
+    )
+    alone = settings.model_copy(update={"variants": ("rem_attention",)})
+    assert in_order(chosen_variants(chosen_datasets(alone), alone)) == [["office/rem_attention-history"]]
 
 
 def test_the_archive_is_asked_for_by_one_backfill_of_the_days_that_are_missing(tmp_path: Path) -> None:

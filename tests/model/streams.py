@@ -34,6 +34,6 @@ def random_stream(
         start=datetime(2013, 1, 1),
         idx=np.arange(events),
         splits=(max(events - 6, 1), max(events - 3, 1)),
-        associations=associated | associated.T,
+        associations=np.argwhere(associated),
         features=rng.random((nodes, 3)).astype(np.float32) if features else None,
     )

@@ -1,4 +1,4 @@
-"""Beyond the paper: the relational-event model against the best that learns nothing, and what carries it."""
+"""Beyond the paper: the relational-event model beside the best that learns nothing, what carries it, when."""
 
 from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
@@ -8,6 +8,7 @@ import polars as pl
 from pipeline.names import COMMUNICATION_FREQUENCY, FREQUENCY, NEVER_SEEN
 from pipeline.rem_variants import GROUPS, HISTORY, REM, rem_variants
 from pipeline.show.labels import NONE, baseline_label, number
+from pipeline.show.results_page import calibration
 from pipeline.show.results_page.evidence import Difference, paired
 from pipeline.show.results_page.markdown import table
 from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
@@ -34,7 +35,13 @@ def section(datasets: list[Measured]) -> str:
         return ""
     parts = ["## Beyond the paper\n", INTRODUCTION]
     for data in trained:
-        parts += [f"### {data.title}\n", predictors(data), agreement(data), ablations(data)]
+        parts += [
+            f"### {data.title}\n",
+            predictors(data),
+            agreement(data),
+            ablations(data),
+            calibration.section(data),
+        ]
     return "\n".join(part for part in parts if part)
 
 

@@ -20,8 +20,9 @@ class Measured:
     """What was measured on one dataset; `paper` is what the paper calls it, None if the data are not its.
 
     `table_2` to `table_4` and `baselines` are rows of the warehouse's tables of that name, `printed_3` and
-    `printed_4` the tables to lay out; `scores`, `groups`, `auc` and `curves` hold one value per seed;
-    `models` is each `model.json` by variant and interaction.
+    `printed_4` the tables to lay out; `scores`, `groups`, `auc` and `curves` hold one value per seed; `waits`
+    and `calibration` are those of the learned forecasts of the next event's time; `models` is each
+    `model.json` by variant and interaction.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Measured:
     groups: pl.DataFrame
     auc: pl.DataFrame
     curves: pl.DataFrame
+    waits: pl.DataFrame
+    calibration: pl.DataFrame
     models: dict[tuple[str, str], Row]
 
     @property
@@ -128,6 +131,8 @@ def measured(
         groups=own["groups"],
         auc=own["auc"],
         curves=own["curves"],
+        waits=own["waits"],
+        calibration=own["calibration"],
         models={(one.variant, one.interaction): one.facts for one in current_variants(lake, name)},
     )
 
@@ -150,4 +155,8 @@ QUERIES = {
     "groups": "from link_prediction_by_group where split = 'test' and grouping = 'pair' and not stale",
     "auc": "from attention_auc where not stale",
     "curves": "from training_curves where test_mar is not null and not stale",
+    "waits": "from next_event_time where predictor = 'hazard' and split = 'test' and not stale "
+    "order by dataset, subject",
+    "calibration": "from calibration where predictor = 'hazard' and split = 'test' and horizon = '1 d' "
+    "and not stale",
 }

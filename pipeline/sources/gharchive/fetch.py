@@ -2,9 +2,8 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -116,6 +115,11 @@ class Streak:
             self.hours = self.hours + 1 if isinstance(error, UnreachableError) else 0
             self.reason = str(error)
 
+    @property
+    def so_far(self) -> tuple[int, str]:
+        """How many hours it is, and why the last failed: a streak that goes on elsewhere begins so."""
+        return self.hours, self.reason
+
     def check(self) -> None:
         """Raise where asking for one more hour is in vain."""
         with self.lock:
@@ -125,38 +129,6 @@ class Streak:
 
 class GivenUpError(DownloadError):
     """The archive went away; what is left is asked for the next time."""
-
-
-def fetch_days(
-    days: Iterable[date],
-    lake: Lake,
-    settings: FetchSettings,
-    log: Callable[[str], None] | None = None,
-    now: datetime | None = None,
-    locked: Callable[[date], AbstractContextManager[object]] = nullcontext,
-) -> Iterator[tuple[date, list[HourFile]]]:
-    """Bring days into the lake one after the other, after one look whether the archive can be reached.
-
-    Each day is fetched within `locked(day)`.
-
-    If it cannot, days that lack nothing are taken as they are; an hour still to be had makes that an error.
-    If it goes away meanwhile, the rest is not asked for: hours that are not held fail, until the next time.
-    """
-    days, streak = list(days), Streak()
-    try:
-        probe(settings)
-    except OSError as error:
-        held = {day: _held_day(day, lake) for day in days}
-        if any(_is_wanted(lake, file) for files in held.values() for file in files):
-            raise
-        if log is not None:
-            log(f"{error}; every hour of these days is held and taken as it is")
-        yield from held.items()
-        return
-    for day in days:
-        with locked(day):
-            files = fetch_day(day, lake, settings, log, now, streak)
-        yield day, files
 
 
 def fetch_day(
@@ -196,7 +168,7 @@ def fetch_day(
     return [files[hour] for hour in hours]
 
 
-def _held_day(day: date, lake: Lake) -> list[HourFile]:
+def held_day(day: date, lake: Lake) -> list[HourFile]:
     """The hours of a day as they are known without asking."""
     return [
         load_knowledge(lake, day, hour) or HourFile(day, hour, "failed", "not fetched yet")
@@ -204,7 +176,7 @@ def _held_day(day: date, lake: Lake) -> list[HourFile]:
     ]
 
 
-def _is_wanted(lake: Lake, file: HourFile) -> bool:
+def is_wanted(lake: Lake, file: HourFile) -> bool:
     """Whether an hour is still to be had."""
     return file.status == "failed" or (file.status == "ok" and not _is_held(lake, file))
 
@@ -249,7 +221,7 @@ def _fetch_hour(
             return file, trouble or file.reason
     except OSError as error:  # the lake cannot be written to, or another process does not let go of the hour
         before = load_knowledge(lake, day, hour)
-        if before is not None and not _is_wanted(lake, before):
+        if before is not None and not is_wanted(lake, before):
             return before, str(error)
         return HourFile(day, hour, "failed", str(error), fetched_at=asked_at), str(error)
 

@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow.parquet as pq
 from isal.isal_zlib import crc32
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, temporary_name
 from pipeline.schemas import GITHUB_EVENTS, QUARANTINE
 from pipeline.sources.gharchive.decode import LIMITS, decode
 from pipeline.sources.gharchive.event import UNREADABLE
@@ -158,7 +158,7 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     tables = read_file(raw_path(lake, file.day, file.hour), file.name, rules, limits)
     depends = signature(file, rules, limits)
     folder = reading_folder(lake, file, depends)
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    temporary = temporary_name(folder)
     shutil.rmtree(temporary, ignore_errors=True)  # of a killed process that had our number
     temporary.mkdir(parents=True)
     made = Reading(temporary, tables.counts, tables.damage, tables.damaged)

@@ -1,22 +1,33 @@
 """Which accounts form the dense subnetwork of the archive, and the event table of what happens among them."""
 
-import glob
 import heapq
 import json
-from collections import defaultdict
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
-import duckdb
+import numpy as np
 import polars as pl
 
 from pipeline.event_table import KINDS, EventTable, Split, build_event_table, sha256
 from pipeline.lake import read_parquet, write_json, write_parquet
 from pipeline.schemas import SUBNETWORK
+from pipeline.sources.gharchive.counts import (
+    Limits,
+    Thresholds,
+    count_pairs,
+    count_stretch,
+    merge_counts,
+    merge_pairs,
+    shared_hours,
+    stretches,
+)
+from pipeline.sources.gharchive.database import database, day_files, files_by_day, frame
+
+Name = TypeVar("Name", int, str)
+GROWTH = 1.5  # from one threshold of the densest part to the next
 
 # Accounts that are machines, as regular expressions over the whole lower-case login.
 BOT_PATTERNS = (
@@ -58,6 +69,13 @@ class SubnetworkRule:
         if self.max_nodes is not None and self.max_nodes < 2:
             raise ValueError(f"max_nodes is {self.max_nodes}; it takes a whole number from 2, or None")
 
+    @property
+    def thresholds(self) -> Thresholds:
+        """What removes an account whoever the others are."""
+        # A class that matches nothing stands for an empty list.
+        bots = "|".join(f"(?:{pattern})" for pattern in self.bot_patterns) or r"[^\s\S]"
+        return Thresholds(bots, self.min_communications, self.min_associations)
+
 
 @dataclass(frozen=True)
 class Subnetwork:
@@ -78,35 +96,33 @@ class Subnetwork:
 def find_subnetwork(
     events: Path, rule: SubnetworkRule, memory_limit: str = "1GB", threads: int | None = None
 ) -> Subnetwork:
-    """Apply `rule` to the normalized events in the `date=…` folders of `events`, out of core.
+    """Apply `rule` to the normalized events in the `date=…` folders of `events`, day by day.
 
     The first pass counts every account's events; the second looks only at accounts that may qualify, and
     there an event archived in several files counts once.
     """
-    files, days = day_files(events, rule.start, rule.end)
-    if not files:
+    days = files_by_day(events, rule.start, rule.end)
+    if not days:
         raise FileNotFoundError(
             f"no normalized events from {rule.start} to {rule.end} in {events}: "
             "build github_events for these days"
         )
-    removed = {
-        "bot": 0,
-        f"fewer than {rule.min_communications} communications": 0,
-        f"fewer than {rule.min_associations} associations": 0,
-    }
-    with database(memory_limit, threads) as connection:
-        connection.execute(COUNT_SPELLINGS, {"files": files})
-        connection.execute(COUNT_ACCOUNTS)
-        judge(connection, rule)
-        connection.execute(CHOOSE_EVENTS, {"files": files})
-        connection.execute(RECOUNT)
-        judge(connection, rule)
-        removed |= dict(connection.execute(REMOVED).fetchall())
-        seen = sum(removed.values())
-        accounts = frame(connection, QUALIFIED)
-        pairs = frame(connection, PAIRS)
-    members = set(accounts["key"])
-    seen += len(members)
+    limits, thresholds = Limits(memory_limit, threads), rule.thresholds
+    parts = stretches(days.values())
+    with TemporaryDirectory(prefix="ldg-counts-") as scratch:
+        candidates = Path(scratch) / "candidates.parquet"
+        counts = [Path(scratch) / f"counts-{number}.parquet" for number in range(len(parts))]
+        pairs_of = [Path(scratch) / f"pairs-{number}" for number in range(len(parts))]
+        hours = [count_stretch(files, into, limits) for files, into in zip(parts, counts, strict=True)]
+        removed = dict.fromkeys(thresholds.reasons, 0)
+        removed |= merge_counts(counts, thresholds, candidates, limits)
+        for files, folder in zip(parts, pairs_of, strict=True):
+            count_pairs(files, candidates, shared_hours(hours), folder, limits)
+        accounts, pairs, of_candidates = merge_pairs(pairs_of, candidates, thresholds, limits)
+    for reason, many in of_candidates.items():
+        removed[reason] += many
+    seen = sum(removed.values()) + accounts.height
+    members = set(accounts["number"])
     if rule.core:
         before = len(members)
         members = core(pairs, members, rule)
@@ -117,134 +133,19 @@ def find_subnetwork(
         if rule.core:
             members = core(pairs, members, rule)
         removed[f"beyond the densest {rule.max_nodes}"] = before - len(members)
-    inside = initiated(pairs, members).rename({"u": "key"})
+    inside = initiated(pairs, members)
     accounts = (
-        accounts.filter(pl.col("key").is_in(members))
-        .join(inside, on="key", how="left")
+        accounts.filter(pl.col("number").is_in(members))
+        .join(inside, left_on="number", right_on="u", how="left")
         .with_columns(pl.col("network_communications", "network_associations").fill_null(0))
         .pipe(SUBNETWORK.cast)
         .sort("login")
     )
     window = (rule.end - rule.start + timedelta(days=1)).days
-    return Subnetwork(rule, accounts, seen, removed, days, window - days)
+    return Subnetwork(rule, accounts, seen, removed, len(days), window - len(days))
 
 
-def day_files(events: Path, start: date, end: date) -> tuple[list[str], int]:
-    """The Parquet files of the file days from `start` to `end`, and how many days have any.
-
-    DuckDB takes a file for a pattern, so what a pattern would say is escaped.
-    """
-    parts_of_days = {
-        day: sorted(glob.escape(str(part)) for part in day.glob("*.parquet"))
-        for day in sorted(events.glob("date=*"))
-        if start.isoformat() <= day.name.removeprefix("date=") <= end.isoformat()
-    }
-    parts = [part for of_day in parts_of_days.values() for part in of_day]
-    return parts, sum(map(bool, parts_of_days.values()))
-
-
-@contextmanager
-def database(memory_limit: str, threads: int | None) -> Generator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory that spills to a scratch folder beyond `memory_limit`."""
-    with TemporaryDirectory(prefix="ldg-duckdb-") as scratch, duckdb.connect() as connection:
-        connection.execute(f"SET temp_directory = '{scratch}'")
-        connection.execute(f"SET memory_limit = '{memory_limit}'")
-        connection.execute("SET preserve_insertion_order = false")
-        if threads is not None:
-            connection.execute(f"SET threads = {threads}")
-        yield connection
-
-
-def frame(
-    connection: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object] | None = None
-) -> pl.DataFrame:
-    """The answer to `query` as a frame."""
-    return connection.sql(query, params=parameters).pl()
-
-
-# Accounts are grouped as spelled and their case folded afterwards: lower-casing every event would cost more.
-COUNT_SPELLINGS = """
-CREATE TABLE spellings AS
-SELECT actor, lower(actor) AS key,
-       count(*) FILTER (kind = 'communication') AS communications,
-       count(*) FILTER (kind = 'association') AS associations
-FROM (
-    SELECT actor, CASE WHEN lower(actor) <> lower(counterpart) THEN kind END AS kind
-    FROM read_parquet($files, hive_partitioning = false)
-    WHERE actor IS NOT NULL
-)
-GROUP BY actor
-"""
-
-COUNT_ACCOUNTS = """
-CREATE TABLE counts AS
-SELECT key, sum(communications) AS communications, sum(associations) AS associations, NULL::VARCHAR AS reason
-FROM spellings GROUP BY key
-"""
-
-CHOOSE_EVENTS = """
-CREATE TABLE chosen AS
-SELECT DISTINCT type, event_id, created_at, kind, actor, lower(actor) AS u, lower(counterpart) AS v
-FROM read_parquet($files, hive_partitioning = false)
-WHERE actor IN (SELECT actor FROM spellings JOIN counts USING (key) WHERE reason IS NULL)
-  AND lower(actor) <> lower(counterpart)
-"""
-
-RECOUNT = """
-UPDATE counts
-SET communications = exact.communications, associations = exact.associations
-FROM (
-    SELECT u, count(*) FILTER (kind = 'communication') AS communications,
-           count(*) FILTER (kind = 'association') AS associations
-    FROM chosen GROUP BY u
-) exact
-WHERE counts.key = exact.u
-"""
-
-REMOVED = "SELECT reason, count(*) FROM counts WHERE reason IS NOT NULL GROUP BY reason"
-
-QUALIFIED = """
-SELECT key, coalesce(login, key) AS login,
-       communications::BIGINT AS communications, associations::BIGINT AS associations
-FROM counts
-LEFT JOIN (SELECT u, max({'at': created_at, 'login': actor}).login AS login FROM chosen GROUP BY u) ON u = key
-WHERE reason IS NULL
-"""
-
-PAIRS = """
-SELECT u, v, count(*) FILTER (kind = 'communication') AS communications,
-       count(*) FILTER (kind = 'association') AS associations
-FROM chosen
-WHERE u IN (SELECT key FROM counts WHERE reason IS NULL)
-  AND v IN (SELECT key FROM counts WHERE reason IS NULL)
-GROUP BY u, v
-"""
-
-
-def judge(connection: duckdb.DuckDBPyConnection, rule: SubnetworkRule) -> None:
-    """Write beside each account still in the table the first rule that removes it, if any."""
-    connection.execute(
-        """
-        UPDATE counts
-        SET reason = CASE
-            WHEN regexp_full_match(key, $bots) THEN 'bot'
-            WHEN communications < $communications THEN $few_communications
-            WHEN associations < $associations THEN $few_associations
-        END
-        WHERE reason IS NULL
-        """,
-        {
-            # A class that matches nothing stands for an empty list.
-            "bots": "|".join(f"(?:{pattern})" for pattern in rule.bot_patterns) or r"[^\s\S]",
-            "communications": rule.min_communications,
-            "associations": rule.min_associations,
-            "few_communications": f"fewer than {rule.min_communications} communications",
-            "few_associations": f"fewer than {rule.min_associations} associations",
-        },
-    )
-
-
-def initiated(pairs: pl.DataFrame, members: set[str]) -> pl.DataFrame:
+def initiated(pairs: pl.DataFrame, members: set[int]) -> pl.DataFrame:
     """What each member initiated towards other members."""
     among = pairs.filter(pl.col("u").is_in(members) & pl.col("v").is_in(members))
     return among.group_by("u").agg(
@@ -253,7 +154,7 @@ def initiated(pairs: pl.DataFrame, members: set[str]) -> pl.DataFrame:
     )
 
 
-def core(pairs: pl.DataFrame, members: set[str], rule: SubnetworkRule) -> set[str]:
+def core(pairs: pl.DataFrame, members: set[int], rule: SubnetworkRule) -> set[int]:
     """The largest part of `members` in which everyone keeps the rule by events among them alone."""
     enough = (pl.col("network_communications") >= rule.min_communications) & (
         pl.col("network_associations") >= rule.min_associations
@@ -265,32 +166,54 @@ def core(pairs: pl.DataFrame, members: set[str], rule: SubnetworkRule) -> set[st
         members = remaining
 
 
-def densest(pairs: pl.DataFrame, members: set[str], size: int) -> set[str]:
+def densest(pairs: pl.DataFrame, members: set[Name], size: int) -> set[Name]:
     """`size` members left when the one with the fewest events among the rest leaves, again and again.
 
-    Of equals the last by login leaves first.
+    Of equals the last by login leaves first; `members` are logins, or numbers in their order. Everyone with
+    fewer events than any core of that size has is removed at once, and would have left before the others.
     """
-    weights: dict[str, dict[str, int]] = {member: defaultdict(int) for member in members}
-    for u, v, communications, associations in pairs.iter_rows():
-        if u in members and v in members:
-            weights[u][v] += communications + associations
-            weights[v][u] += communications + associations
-    # Equal counts pop in reverse order of login.
-    place = {member: -rank for rank, member in enumerate(sorted(members))}
-    degree = {member: sum(others.values()) for member, others in weights.items()}
-    queue = [(degree[member], place[member], member) for member in members]
+    names = sorted(members)
+    place = pl.DataFrame({"name": names}, schema={"name": pairs.schema["u"]}).with_row_index("place")
+    among = pairs.join(place, left_on="u", right_on="name").join(place, left_on="v", right_on="name")
+    u, v = (among[column].to_numpy() for column in ("place", "place_right"))
+    events = (among["communications"] + among["associations"]).to_numpy()
+    u, v, events = np.concatenate([u, v]), np.concatenate([v, u]), np.concatenate([events, events])
+    left, threshold = np.ones(len(names), dtype=bool), 1
+    while True:
+        core = peeled(u, v, events, left, threshold)
+        if core.sum() < size:
+            break
+        left, threshold = core, int(threshold * GROWTH) + 1
+        inside = left[u] & left[v]
+        u, v, events = u[inside], v[inside], events[inside]
+    order = np.argsort(u, kind="stable")
+    first = np.searchsorted(u[order], np.arange(len(names) + 1))
+    others, events = v[order].tolist(), events[order].tolist()
+    degree = {node: sum(events[first[node] : first[node + 1]]) for node in np.flatnonzero(left).tolist()}
+    queue = [(many, -node) for node, many in degree.items()]
     heapq.heapify(queue)
-    remaining = set(members)
-    while len(remaining) > size:
-        events, _, member = heapq.heappop(queue)
-        if member not in remaining or events != degree[member]:
+    while len(degree) > size:
+        many, node = heapq.heappop(queue)
+        node = -node
+        if degree.get(node) != many:
             continue
-        remaining.remove(member)
-        for other, count in weights[member].items():
-            if other in remaining:
-                degree[other] -= count
-                heapq.heappush(queue, (degree[other], place[other], other))
-    return remaining
+        del degree[node]
+        for edge in range(first[node], first[node + 1]):
+            if (other := others[edge]) in degree:
+                degree[other] -= events[edge]
+                heapq.heappush(queue, (degree[other], -other))
+    return {names[node] for node in degree}
+
+
+def peeled(u: np.ndarray, v: np.ndarray, events: np.ndarray, left: np.ndarray, threshold: int) -> np.ndarray:
+    """The part of those `left` in which everyone has `threshold` events with the others at least."""
+    while True:
+        inside = left[u] & left[v]
+        degree = np.bincount(u[inside], events[inside], len(left))
+        enough = left & (degree >= threshold)
+        if enough.sum() == left.sum():
+            return left
+        left = enough
 
 
 def write_subnetwork(subnetwork: Subnetwork, folder: Path) -> None:

@@ -4,7 +4,6 @@ import bz2
 import csv
 import gzip
 import json
-import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Generator
@@ -14,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from pipeline.event_table import sha256
-from pipeline.lake import Lake, write_json
+from pipeline.lake import Lake, own_suffix, write_json
 from pipeline.sources.download import (
     Arrival,
     DownloadError,
@@ -172,8 +171,7 @@ class ZipExaminer:
 def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
     """Unpack the five files beside `folder`'s own, check them, then let them take their places."""
     folder.mkdir(parents=True, exist_ok=True)
-    mine = f".{os.getpid()}.tmp"
-    with tempfile.TemporaryDirectory(prefix=".incoming-", suffix=mine, dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".incoming-", suffix=own_suffix(), dir=folder) as scratch:
         with opened(path) as openers:
             for name, (where, size, opener) in openers.items():
                 with opener() as packed:

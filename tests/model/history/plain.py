@@ -8,8 +8,7 @@ from math import cos, exp, inf, log, log1p, pi, sin
 import numpy as np
 
 from model.history.events import Events
-from model.history.moment import LONG_AGO, PRIOR
-from model.history.paths import REACH
+from model.history.moment import LONG_AGO, PRIOR, REACH
 from model.history.state import PATH_TAUS, SMOOTHING, TAU_NAMES, TAUS
 from model.history.statistics import FURTHEST
 

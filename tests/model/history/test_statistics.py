@@ -154,7 +154,7 @@ def test_memory_grows_with_pairs_seen_not_with_all_pairs(history_events: Events)
     nodes = 20_000
     large = replace(
         history_events,
-        stream=replace(stream, nodes=nodes, associations=np.zeros((0, 0), bool)),
+        stream=replace(stream, nodes=nodes, associations=np.empty((0, 2), np.int64)),
         ties=np.empty((0, 2), np.int64),
     )
     reading = Pass(large)

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse
-from pipeline.show.results_page import BEYOND, beyond, earlier_parts, write_results_page
+from pipeline.show.results_page import BEYOND, beyond, calibration, earlier_parts, write_results_page
 from pipeline.show.results_page.measured import read_measured
 from tests.small_world import store_results
 
@@ -53,6 +53,22 @@ def test_a_difference_comes_with_its_interval(text: str) -> None:
 def test_counting_stands_beside_the_latent_graph(text: str) -> None:
     assert "communications counted" in text
     assert len(cells(text, "Follow")) == 4
+
+
+def test_what_was_forecast_within_a_day_stands_beside_what_came(rem_results: Lake, text: str) -> None:
+    (data,) = read_measured(rem_results)
+    row = data.calibration.filter(subject="pair").sort("tenth").to_dicts()[-1]
+    assert f"{row['predicted']:.3f} → {row['observed']:.3f} ± " in cells(text, "0.9 to 1.0")[2]
+    assert re.search(r"Pairs: within 0\.03 in \d+ of \d+ tenths", text)
+
+
+def test_a_forecast_is_near_what_came_or_said_to_be_off() -> None:
+    near = {"predicted": 0.5, "observed": 0.52, "forecasts": 100}
+    off = {"predicted": 0.5, "observed": 0.6, "forecasts": 100}
+    assert calibration.in_words("pair", [near]) == "Pairs: within 0.03 in 1 of 1 tenths."
+    assert "1 of 2 tenths, off by 0.100 at most, which is 2.0 standard errors of the 100 forecasts" in (
+        calibration.in_words("pair", [near, off])
+    )
 
 
 def test_a_home_renews_the_part_that_it_has_trainings_for(

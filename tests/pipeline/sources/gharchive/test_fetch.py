@@ -6,7 +6,8 @@ import pytest
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.fetch import LONGEST_STREAK, FetchSettings, fetch_day, fetch_days
+from pipeline.sources.gharchive.days import fetch_days
+from pipeline.sources.gharchive.fetch import LONGEST_STREAK, FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw_folder, raw_path
 from pipeline.sources.gharchive.hours import end_of_hour, file_name
 from pipeline.sources.gharchive.normalize import EventRules

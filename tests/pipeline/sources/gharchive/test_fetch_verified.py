@@ -14,7 +14,8 @@ import pytest
 
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day, fetch_days, probe
+from pipeline.sources.gharchive.days import fetch_days
+from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day, probe
 from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw_folder, raw_path
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules

@@ -5,10 +5,12 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from pipeline.event_table import Split
+from pipeline.sources.gharchive import counts
 from pipeline.sources.gharchive.subnetwork import (
     BOT_PATTERNS,
     SubnetworkRule,
@@ -220,6 +222,47 @@ def test_a_cap_keeps_the_densest_part(tmp_path):
 def test_equals_leave_in_reverse_order_of_login():
     pairs = pl.DataFrame({"u": ["a", "b", "c"], "v": ["b", "c", "a"], "communications": 1, "associations": 0})
     assert densest(pairs, {"a", "b", "c"}, 2) == {"a", "b"}
+
+
+def test_the_densest_part_is_what_leaving_one_by_one_leaves():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        u, v = random.integers(0, 30, (2, 120))
+        many = random.zipf(1.6, 120).clip(max=500)
+        pairs = pl.DataFrame({"u": u, "v": v, "communications": many, "associations": 1}).filter(
+            pl.col("u") != pl.col("v")
+        )
+        for size in (2, 7, 20):
+            assert densest(pairs, set(range(30)), size) == left_one_by_one(pairs, set(range(30)), size)
+
+
+def left_one_by_one(pairs: pl.DataFrame, members: set[int], size: int) -> set[int]:
+    """The rule as it is told."""
+    while len(members) > size:
+        degree = dict.fromkeys(members, 0)
+        for u, v, communications, associations in pairs.iter_rows():
+            if u in members and v in members:
+                degree[u] += communications + associations
+                degree[v] += communications + associations
+        members = members - {min(members, key=lambda member: (degree[member], -member))}
+    return members
+
+
+def test_counting_each_day_apart_gives_the_same_network(tmp_path, monkeypatch):
+    world = Archive()
+    for number in range(5):
+        for member, other in (("Ann", "bob"), ("bob", "ANN"), ("ann", "carl"), ("carl", "carl")):
+            for type_ in ("WatchEvent", "FollowEvent", "PushEvent"):
+                world.add(START + timedelta(days=number), member, other, type_)
+    world.repeat("Ann", "bob", days=(1, 3, 4))
+    world.repeat("carl", "bob", days=(2, 2, 5))
+    rule = replace(RULE, min_communications=1, min_associations=0)
+    together = find_subnetwork(world.write(tmp_path), rule)
+    monkeypatch.setattr(counts, "STRETCH_BYTES", 0)
+    apart = find_subnetwork(tmp_path, rule)
+    assert apart.accounts.equals(together.accounts)
+    assert apart.accounts.rows() == [("Ann", 21, 10, 21, 10), ("bob", 10, 5, 10, 5), ("carl", 1, 0, 1, 0)]
+    assert (apart.seen, apart.removed) == (together.seen, together.removed)
 
 
 def test_without_thresholds_everyone_who_acts_is_a_member(planted_days):

@@ -1,0 +1,80 @@
+"""`ldg scheduler` and `ldg worker`: the two kinds of process that make a cluster."""
+
+import os
+import socket
+import sys
+from urllib.parse import urlsplit
+
+import click
+
+from assets.cli.home import WrongInputError, home_to_write
+
+PORT = 8786
+
+
+@click.command(short_help="The scheduler of a cluster.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address at which it listens.")
+@click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True)
+def scheduler(host: str, port: int) -> None:
+    """Hand the tasks of runs with LDG_CLUSTER to the workers; docs/cluster.md starts with two machines.
+
+    Whoever reaches its port can run anything on the workers: open it to others only within a network of your
+    own, or with certificates (docs/cluster.md#certificates).
+    """
+    # Its pages tell who works on what, and need no second door.
+    become("dask_scheduler", "--host", host, "--port", str(port), "--dashboard-address", "127.0.0.1:0")
+
+
+@click.command(short_help="Workers of a cluster, on this machine.")
+@click.argument("address", required=False)
+@click.option("--processes", type=click.IntRange(1), help="How many; without it, one per processor.")
+@click.option("--name", help="What they are called; without it, as this machine.")
+@click.option(
+    "--memory", default="auto", show_default=True, help="What each may use, as 4GB; one that uses more ends."
+)
+def worker(address: str | None, processes: int | None, name: str | None, memory: str) -> None:
+    """Do tasks for the scheduler at ADDRESS (tcp://host:8786; without it, LDG_CLUSTER) on this home.
+
+    Each process does one task at a time, with one thread. One that dies is started again.
+    """
+    settings = home_to_write()
+    from pipeline.machine import processors
+    from pipeline.settings import checked_cluster
+
+    try:
+        address = checked_cluster(address or settings.cluster)
+    except ValueError:
+        raise WrongInputError(
+            f"ADDRESS is {address!r}; it takes tcp://host:8786 or tls://host:8786"
+        ) from None
+    if not address:
+        raise WrongInputError("name the scheduler: `ldg worker tcp://host:8786`, or set LDG_CLUSTER")
+    os.environ["LDG_HOME"] = str(settings.home.absolute())
+    host = own_address(address)
+    become(
+        *("dask_worker", address, "--nworkers", str(processes or processors()), "--nthreads", "1"),
+        *("--name", name or socket.gethostname(), "--memory-limit", memory, "--host", host),
+        *("--dashboard-address", "127.0.0.1:0", "--no-dashboard"),
+    )
+
+
+def own_address(scheduler: str) -> str:
+    """The address of this machine in the network in which the scheduler is: workers listen there alone."""
+    place = urlsplit(scheduler)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:  # nothing is sent
+            towards.connect((place.hostname, place.port))
+            return towards.getsockname()[0]
+    except OSError as error:
+        raise WrongInputError(
+            f"{place.hostname} cannot be found ({error}): is the scheduler's address right?"
+        ) from None
+
+
+def become(command: str, *arguments: str) -> None:
+    """Go on as this command of Dask's."""
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise WrongInputError("a cluster needs Dask: `make cluster` installs it") from None
+    os.execv(sys.executable, [sys.executable, "-m", f"distributed.cli.{command}", *arguments])  # noqa: S606

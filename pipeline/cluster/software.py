@@ -1,0 +1,57 @@
+"""The software of a process: only where it is the same are results the same."""
+
+import hashlib
+import platform
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Self
+
+OURS = "latent-dynamic-graphs"
+ROOMS = ("pipeline", "model", "assets")
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Software:
+    """Python, the project's own code as a digest of its files, and the packages that it asks for."""
+
+    python: str
+    code: str
+    packages: dict[str, str]
+
+    @classmethod
+    @cache
+    def here(cls) -> Self:
+        """The software of this process."""
+        asked = [re.split(r"[^\w.-]", line)[0] for line in requires(OURS) or () if "extra ==" not in line]
+        packages = {name: installed(name) for name in (*asked, "distributed")}
+        return cls(platform.python_version(), code_digest(), packages)
+
+    def differences(self, other: Self) -> list[str]:
+        """In what `other` is not the same: `torch 2.13.0 here and 2.12.0 there`, for instance."""
+        mine = {"Python": self.python, "the project's code": self.code, **self.packages}
+        theirs = {"Python": other.python, "the project's code": other.code, **other.packages}
+        return [
+            f"{name} is {mine.get(name, 'nothing')} here and {theirs.get(name, 'nothing')} there"
+            for name in sorted(mine.keys() | theirs.keys())
+            if mine.get(name) != theirs.get(name)
+        ]
+
+
+def installed(package: str) -> str:
+    """The version of a package."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def code_digest() -> str:
+    """A digest of every file of the project's code."""
+    total = hashlib.sha256()
+    for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        total.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()[:12]

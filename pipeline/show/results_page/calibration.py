@@ -1,0 +1,92 @@
+"""When the next event comes, on the page of results: scores, and what was forecast beside what came."""
+
+from math import sqrt
+
+import polars as pl
+
+from pipeline.show.labels import NONE, number
+from pipeline.show.results_page.markdown import table
+from pipeline.show.results_page.measured import Measured
+from pipeline.show.tables import Row
+
+SUBJECTS = ("node", "pair")
+NEAR = 0.03  # what a reliable forecast is at most away from what came
+LEAST_SPREAD = 1e-6  # of an outcome that was forecast as certain
+
+
+def section(data: Measured) -> str:
+    """Scores of the next event's time, and the reliability of an event within a day; nothing without them."""
+    if data.waits.is_empty():
+        return ""
+    return "\n".join(
+        (
+            "When the next event comes ([how](when.md)), forecast in test by what was learned before it:\n",
+            scores(data.waits.to_dicts()),
+            "An event within a day, by tenths of what was forecast: the mean forecast → the share that came, "
+            "± the standard error of as many independent ones; in brackets, how many.\n",
+            by_tenth(data.calibration),
+            " ".join(in_words(subject, of_subject(data.calibration, subject)) for subject in SUBJECTS) + "\n",
+        )
+    )
+
+
+def scores(rows: list[Row]) -> str:
+    """One line per subject: how much is gained over the best predictor that learns nothing."""
+    headings = ["Subject", "waits", "gain, nats ↑", "PIT distance ↓", "Brier 1 d ↓", "skill over frequency ↑"]
+    return table(
+        headings,
+        [
+            [
+                row["subject"],
+                f"{row['waits']:,} and {row['open_waits']:,} open",
+                NONE if row["gain"] is None else f"{row['gain']:+.2f}",
+                number(row["pit_distance"], 3),
+                number(row["brier_1d"], 4),
+                number(row["brier_skill_1d"], 2),
+            ]
+            for row in rows
+        ],
+    )
+
+
+def by_tenth(calibration: pl.DataFrame) -> str:
+    """A line for each tenth that has forecasts, a column for each subject."""
+    rows = []
+    for tenth in calibration["tenth"].unique().sort():
+        of_tenth = {row["subject"]: row for row in calibration.filter(pl.col("tenth") == tenth).to_dicts()}
+        cells = [cell(of_tenth[subject]) if subject in of_tenth else NONE for subject in SUBJECTS]
+        rows.append([f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}", *cells])
+    return table(["Forecast", *SUBJECTS], rows)
+
+
+def cell(row: Row) -> str:
+    """What was forecast and what came in one tenth."""
+    return f"{row['predicted']:.3f} → {row['observed']:.3f} ± {noise(row):.3f} ({row['forecasts']:,})"
+
+
+def noise(row: Row) -> float:
+    """The standard error of the share that came, if the forecasts are right and independent."""
+    return sqrt(max(row["predicted"] * (1 - row["predicted"]), LEAST_SPREAD) / row["forecasts"])
+
+
+def off(row: Row) -> float:
+    """How far the forecast is from what came."""
+    return abs(row["predicted"] - row["observed"])
+
+
+def of_subject(calibration: pl.DataFrame, subject: str) -> list[Row]:
+    """The tenths of one subject."""
+    return calibration.filter(pl.col("subject") == subject).sort("tenth").to_dicts()
+
+
+def in_words(subject: str, rows: list[Row]) -> str:
+    """In how many tenths the forecast is near what came, and the one where it is not by the most."""
+    near = sum(off(row) <= NEAR for row in rows)
+    said = f"{subject.capitalize()}s: within {NEAR} in {near} of {len(rows)} tenths"
+    if near == len(rows):
+        return f"{said}."
+    worst = max(rows, key=off)
+    return (
+        f"{said}, off by {off(worst):.3f} at most, which is {off(worst) / noise(worst):.1f} standard errors "
+        f"of the {worst['forecasts']:,} forecasts there."
+    )

@@ -1,0 +1,247 @@
+"""What accounts initiated, counted stretch by stretch and merged: a year takes the memory of a stretch.
+
+A stretch is a day, or several small ones in a row. There are two passes. The first counts every account's
+events (`count_stretch`); `merge_counts` adds the stretches up and names the candidates, whom no rule removes.
+The second looks at the candidates' events alone (`count_pairs`), and there an event archived in several files
+counts once. Copies of an event have the same time: if no other stretch holds events of their hour, all copies
+are in one. Events of shared hours, a few, are set aside, and `merge_pairs` counts them together.
+
+What is done to a stretch reads its files and writes some of its own: stretches can be counted anywhere and in
+any order. Candidates are numbered by login: a pair of numbers takes eight bytes, two names forty.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.lake import new_folder, replacing
+from pipeline.sources.gharchive.database import database, frame, literal
+
+STRETCH_BYTES = 100_000_000  # of Parquet: some two million events
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Beyond how much memory DuckDB spills to disk, and how many threads it has (None: all)."""
+
+    memory: str = "1GB"
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What removes an account, in this order: a login like this, too few of these, too few of those."""
+
+    bots: str
+    communications: int
+    associations: int
+
+    @property
+    def reasons(self) -> list[str]:
+        """The rules in words."""
+        return [
+            "bot",
+            f"fewer than {self.communications} communications",
+            f"fewer than {self.associations} associations",
+        ]
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """What `REASON` asks for."""
+        bot, few_communications, few_associations = self.reasons
+        return {
+            "bots": self.bots,
+            "bot": bot,
+            "min_communications": self.communications,
+            "few_communications": few_communications,
+            "min_associations": self.associations,
+            "few_associations": few_associations,
+        }
+
+
+def stretches(days: Iterable[Sequence[Path]]) -> list[list[Path]]:
+    """The files of days put together into stretches, each of one day or of `STRETCH_BYTES` at most."""
+    made: list[list[Path]] = []
+    room = 0
+    for files in days:
+        size = sum(file.stat().st_size for file in files)
+        if not made or size > room:
+            made.append([])
+            room = STRETCH_BYTES
+        made[-1] += files
+        room -= size
+    return made
+
+
+def count_stretch(files: Sequence[Path], counts: Path, limits: Limits) -> set[datetime]:
+    """Write what each account initiated in these files to `counts`; return the hours they hold events of."""
+    with replacing(counts) as made, database(limits.memory, limits.threads) as connection:
+        paths = list(map(literal, files))
+        connection.execute(copy(COUNT_ACCOUNTS, made), {"files": paths})
+        return {hour for (hour,) in connection.execute(HOURS, {"files": paths}).fetchall()}
+
+
+def shared_hours(hours_of_stretches: Iterable[set[datetime]]) -> list[datetime]:
+    """The hours that more than one stretch holds events of, in order."""
+    times = Counter(hour for hours in hours_of_stretches for hour in hours)
+    return sorted(hour for hour, many in times.items() if many > 1)
+
+
+def merge_counts(
+    counts: Sequence[Path], thresholds: Thresholds, candidates: Path, limits: Limits
+) -> dict[str, int]:
+    """Add stretches up: write the `candidates`, numbered, and return how many accounts each rule removed."""
+    parameters = {"counts": list(map(literal, counts)), **thresholds.parameters}
+    with replacing(candidates) as made, database(limits.memory, limits.threads) as connection:
+        connection.execute(MERGE_COUNTS, parameters)
+        connection.execute(copy(CANDIDATES, made))
+        return dict(connection.execute(REMOVED.format(table="merged")).fetchall())
+
+
+def count_pairs(
+    files: Sequence[Path], candidates: Path, shared: Sequence[datetime], folder: Path, limits: Limits
+) -> None:
+    """Write what candidates initiated in these files to `folder`, which must be new.
+
+    `pairs.parquet` has u, v (null: anyone but a candidate) and both counts; `logins.parquet` how each last
+    spelled itself, and when. Events in `shared` hours are in neither: they stand whole in `aside.parquet`.
+    """
+    with new_folder(folder) as made, database(limits.memory, limits.threads) as connection:
+        paths = list(map(literal, files))
+        connection.execute(CHOOSE_EVENTS, {"files": paths, "candidates": literal(candidates)})
+        hours = {"hours": list(shared)}
+        connection.execute(copy(SET_ASIDE, made / "aside.parquet"), hours)
+        connection.execute(f"DELETE FROM chosen WHERE {SHARED}", hours)  # noqa: S608 - own text
+        connection.execute(copy(COUNT_PAIRS, made / "pairs.parquet"))
+        connection.execute(copy(LOGINS, made / "logins.parquet"))
+
+
+def merge_pairs(
+    folders: Sequence[Path], candidates: Path, thresholds: Thresholds, limits: Limits
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
+    """Those who still qualify, what they initiated towards one another, and how many each rule removed.
+
+    The first has number, key, login and both counts, by number; the second u and v (numbers) and both counts.
+    """
+    with database(limits.memory, limits.threads) as connection:
+        for name in ("pairs", "logins", "aside"):
+            parts = [literal(folder / f"{name}.parquet") for folder in folders]
+            connection.execute(f"SET VARIABLE {name} = $parts", {"parts": parts})
+        connection.execute("CREATE TABLE chosen AS SELECT DISTINCT * FROM read_parquet(getvariable('aside'))")
+        connection.execute(MERGE_PAIRS)
+        connection.execute(JUDGE, {"candidates": literal(candidates), **thresholds.parameters})
+        removed = connection.execute(REMOVED.format(table="judged")).fetchall()
+        return frame(connection, QUALIFIED), frame(connection, PAIRS_AMONG), dict(removed)
+
+
+def copy(query: str, path: Path) -> str:
+    """The statement that writes the answer to `query` as Parquet."""
+    return f"COPY ({query}) TO '{str(path).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)"
+
+
+COUNT_ACCOUNTS = """
+SELECT key, count_if(kind = 'communication') AS communications, count_if(kind = 'association') AS associations
+FROM (
+    SELECT lower(actor) AS key, CASE WHEN lower(actor) <> lower(counterpart) THEN kind END AS kind
+    FROM read_parquet($files, hive_partitioning = false)
+    WHERE actor IS NOT NULL
+)
+GROUP BY key
+"""
+
+HOURS = """
+SELECT DISTINCT date_trunc('hour', created_at) FROM read_parquet($files, hive_partitioning = false)
+"""
+
+REASON = """
+CASE
+    WHEN regexp_full_match(key, $bots) THEN $bot
+    WHEN communications < $min_communications THEN $few_communications
+    WHEN associations < $min_associations THEN $few_associations
+END
+"""
+
+# Accounts that are removed need no name any more.
+MERGE_COUNTS = f"""
+CREATE TABLE merged AS
+SELECT CASE WHEN reason IS NULL THEN key END AS key, reason
+FROM (
+    SELECT key, {REASON} AS reason
+    FROM (
+        SELECT key, sum(communications) AS communications, sum(associations) AS associations
+        FROM read_parquet($counts, hive_partitioning = false)
+        GROUP BY key
+    )
+)
+"""  # noqa: S608 - own text
+
+CANDIDATES = """
+SELECT (row_number() OVER (ORDER BY key) - 1)::UINTEGER AS number, key FROM merged WHERE reason IS NULL
+"""
+
+REMOVED = "SELECT reason, count(*) FROM {table} WHERE reason IS NOT NULL GROUP BY reason"
+
+CHOOSE_EVENTS = """
+CREATE TABLE chosen AS
+WITH candidates AS (SELECT number, key FROM read_parquet($candidates, hive_partitioning = false))
+SELECT events.*, other.number AS v
+FROM (
+    SELECT DISTINCT type, event_id, created_at, kind, actor, number AS u, lower(counterpart) AS counterpart
+    FROM read_parquet($files, hive_partitioning = false)
+    JOIN candidates ON lower(actor) = key
+    WHERE lower(actor) <> lower(counterpart)
+) events
+LEFT JOIN candidates other ON other.key = events.counterpart
+"""
+
+SHARED = "list_contains($hours, date_trunc('hour', created_at))"
+
+SET_ASIDE = f"SELECT * FROM chosen WHERE {SHARED}"  # noqa: S608 - own text
+
+COUNT_PAIRS = """
+SELECT u, v, count_if(kind = 'communication')::UINTEGER AS communications,
+       count_if(kind = 'association')::UINTEGER AS associations
+FROM chosen GROUP BY u, v
+"""
+
+LOGINS = "SELECT u, max({'at': created_at, 'login': actor}) AS spelled FROM chosen GROUP BY u"
+
+MERGE_PAIRS = f"""
+CREATE TABLE pairs AS
+SELECT u, v, sum(communications)::UINTEGER AS communications, sum(associations)::UINTEGER AS associations
+FROM (SELECT * FROM read_parquet(getvariable('pairs')) UNION ALL {COUNT_PAIRS})
+GROUP BY u, v
+"""  # noqa: S608 - own text
+
+JUDGE = f"""
+CREATE TABLE judged AS
+SELECT number, key, communications, associations, {REASON} AS reason
+FROM (
+    SELECT number, key, coalesce(sum(communications), 0)::BIGINT AS communications,
+           coalesce(sum(associations), 0)::BIGINT AS associations
+    FROM read_parquet($candidates, hive_partitioning = false) LEFT JOIN pairs ON u = number
+    GROUP BY number, key
+)
+"""  # noqa: S608 - own text
+
+QUALIFIED = f"""
+SELECT number, key, coalesce(spelled.login, key) AS login, communications, associations
+FROM judged
+LEFT JOIN (
+    SELECT u, max(spelled) AS spelled
+    FROM (SELECT * FROM read_parquet(getvariable('logins')) UNION ALL {LOGINS})
+    GROUP BY u
+) ON u = number
+WHERE reason IS NULL
+ORDER BY number
+"""  # noqa: S608 - own text
+
+PAIRS_AMONG = """
+SELECT u, v, communications, associations FROM pairs
+WHERE u IN (SELECT number FROM judged WHERE reason IS NULL)
+  AND v IN (SELECT number FROM judged WHERE reason IS NULL)
+"""

@@ -1,0 +1,154 @@
+"""Days of the archive, fetched and read each under its locks: here one after the other, or on a cluster.
+
+On a cluster, every other day comes first: the reading of a day holds the lock of the day before, too, so that
+neighbours would wait for each other.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from datetime import date, datetime, timedelta
+
+from pipeline.cluster.run import run_tasks
+from pipeline.cluster.task import Log, Made, Task
+from pipeline.lake import Lake
+from pipeline.locks import hold, hold_one_of
+from pipeline.sources.gharchive.day import DayAccount, read_day
+from pipeline.sources.gharchive.fetch import FetchSettings, Streak, fetch_day, held_day, is_wanted, probe
+from pipeline.sources.gharchive.files import HourFile
+from pipeline.sources.gharchive.normalize import EventRules
+
+Use = Callable[[Lake, list[HourFile], Log | None], Made]
+DAY = timedelta(days=1)
+LONGEST_WAIT = 3600.0  # seconds, for a day that another process makes: it takes minutes
+LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
+FETCHING_SLOTS = 2  # each fetches over four connections: more is no kindness to the archive
+PLAIN = "a script"  # who works, where nobody says
+
+
+def fetch_days(
+    days: Iterable[date],
+    lake: Lake,
+    settings: FetchSettings,
+    log: Log | None = None,
+    now: datetime | None = None,
+    work: str = PLAIN,
+    cluster: str = "",
+) -> Iterator[tuple[date, list[HourFile]]]:
+    """Bring days into the lake, and yield each with what came of its hours; otherwise as `bring_days`."""
+    return bring_days(days, lake, settings, hours_alone, log, now, work, cluster)
+
+
+def hours_alone(lake: Lake, files: list[HourFile], log: Log | None) -> list[HourFile]:  # noqa: ARG001
+    """A day's hours as they were fetched: nothing is done with them yet."""
+    return files
+
+
+def bring_days(
+    days: Iterable[date],
+    lake: Lake,
+    settings: FetchSettings,
+    use: Use[Made],
+    log: Log | None = None,
+    now: datetime | None = None,
+    work: str = PLAIN,
+    cluster: str = "",
+) -> Iterator[tuple[date, Made]]:
+    """Fetch days, after one look whether the archive can be reached, and do something with the hours of each
+    at once: yield each day with what `use(lake, hours, log)` returned.
+
+    If the archive cannot be reached, days that lack nothing are taken as they are; an hour still to be had
+    makes that an error. If it goes away meanwhile, the rest is not asked for: hours that are not held fail,
+    until the next time. `work` is what others read in a lock that they wait for.
+    """
+    days, so_far = list(days), (0, "")
+    try:
+        probe(settings)
+    except OSError as error:
+        held = {day: held_day(day, lake) for day in days}
+        if any(is_wanted(lake, file) for files in held.values() for file in files):
+            raise
+        if log is not None:
+            log(f"{error}; every hour of these days is held and taken as it is")
+        for day, files in held.items():
+            yield day, use(lake, files, log)
+        return
+    tasks = (
+        Task(str(day), bring_alone, (day, settings, use, now, so_far, work)) for day in in_turn(days, cluster)
+    )
+    for _, (day, made, so_far) in run_tasks(tasks, lake, cluster, log):  # noqa: B007 - `tasks` looks at it
+        yield day, made
+
+
+def bring_alone(
+    lake: Lake,
+    day: date,
+    settings: FetchSettings,
+    use: Use[Made],
+    now: datetime | None,
+    so_far: tuple[int, str],
+    work: str,
+    log: Log | None,
+) -> tuple[date, Made, tuple[int, str]]:
+    """Fetch a day under its lock and use its hours; the last of the three tells how long the archive has been
+    out of reach.
+    """
+    streak = Streak(*so_far)
+    with fetching_slot(lake, settings, work, log), day_locked(lake, day, work, log):
+        files = fetch_day(day, lake, settings, log, now, streak)
+    return day, use(lake, files, log), streak.so_far
+
+
+def read_days(
+    days: Iterable[date],
+    lake: Lake,
+    rules: EventRules,
+    *,
+    keep_raw: bool = True,
+    log: Log | None = None,
+    work: str = PLAIN,
+    cluster: str = "",
+) -> Iterator[DayAccount]:
+    """Read days whose hours are in the lake; yield the account of each as it is done."""
+    tasks = (
+        Task(f"read {day}", read_alone, (day, rules, keep_raw, work)) for day in in_turn(list(days), cluster)
+    )
+    for _, account in run_tasks(tasks, lake, cluster, log):
+        yield account
+
+
+def read_alone(
+    lake: Lake, day: date, rules: EventRules, keep_raw: bool, work: str, log: Log | None
+) -> DayAccount:
+    """Read a day under its lock and that of the day before, whose last hour may hold the same events."""
+    with days_locked(lake, [day - DAY, day], work, log):
+        return read_day(day, lake, rules, keep_raw=keep_raw, log=log)
+
+
+def in_turn(days: Sequence[date], cluster: str) -> Sequence[date]:
+    """The days in the order in which they are made; on a cluster, neighbours apart."""
+    return [*days[::2], *days[1::2]] if cluster else days
+
+
+def day_locked(lake: Lake, day: date, work: str, log: Log | None = None) -> AbstractContextManager[object]:
+    """Hold the lock of a day of the archive."""
+    return hold(lake.lock("days", day.isoformat()), f"{day} is being made", work, LONGEST_WAIT, log)
+
+
+@contextmanager
+def days_locked(lake: Lake, days: Iterable[date], work: str, log: Log | None = None) -> Generator[None]:
+    """Hold the locks of `days` of the archive, the earliest first: then no two runs wait for each other."""
+    with ExitStack() as locks:
+        for day in sorted(days):
+            locks.enter_context(day_locked(lake, day, work, log))
+        yield
+
+
+def fetching_slot(
+    lake: Lake, settings: FetchSettings, work: str, log: Log | None = None
+) -> AbstractContextManager[object]:
+    """Hold one of the home's slots for fetching from an archive; a folder has no need of them."""
+    if not settings.is_http:
+        return nullcontext()
+    slots = [lake.lock("slots", "gharchive", str(number)) for number in range(FETCHING_SLOTS)]
+    happening = f"every slot for gharchive ({FETCHING_SLOTS}) is taken"
+    return hold_one_of(slots, happening, work, LONGEST_WAIT_FOR_A_SLOT, log)
