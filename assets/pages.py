@@ -15,6 +15,7 @@ from assets.partitions import FILE_DAYS, home_days
 from model import identity
 from model.rem import settings as rem_settings
 from model.when import settings as when
+from pipeline.following.rule import FOLLOWING
 from pipeline.lake import Lake
 from pipeline.schemas import (
     BASELINES,
@@ -86,7 +87,9 @@ def explained(spec: AssetSpec, settings: Settings) -> AssetSpec:
         metadata["report"] = MetadataValue.path(settings.lake.report.absolute())
     if page.table is not None:
         metadata["dagster/column_schema"] = column_schema(page.table)
-    days = home_days(settings) if spec.partitions_def == FILE_DAYS else spec.partitions_def
+    # What is followed is no part of the home's window: it may lie before.
+    in_window = spec.partitions_def == FILE_DAYS and spec.group_name != FOLLOWING
+    days = home_days(settings) if in_window else spec.partitions_def
     return spec.merge_attributes(owners=[page.owner], tags=tags(spec), metadata=metadata).replace_attributes(
         code_version=page.code, freshness_policy=freshness(spec, settings), partitions_def=days
     )

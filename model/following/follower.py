@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 
 from pipeline.following.window import Window
+from pipeline.rem_variants import RemVariant
+from pipeline.variants import Variant
 
 Log = Callable[[str], None]
 
@@ -42,6 +44,11 @@ class Follower(Protocol):
 
 class Family(Protocol):
     """How followers of one kind of model come to be."""
+
+    @property
+    def variant(self) -> Variant | RemVariant:
+        """Which of the kind it is."""
+        ...
 
     def identity(self) -> dict[str, Any]:
         """What makes two of them the same: variant, settings, version."""

@@ -26,7 +26,6 @@ from pipeline.following.rule import FOLLOWING, JUDGED_DAYS
 from pipeline.following.scores import communications, happened
 from pipeline.following.window import DAY, Window, end_of
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
-from pipeline.rem_variants import HISTORY
 from pipeline.runs import commit
 
 Log = Callable[[str], None]
@@ -159,8 +158,8 @@ class Lane:
         }
         row = {
             "dataset": FOLLOWING,
-            "variant": self.variant,
-            "interaction": HISTORY,
+            "variant": self.family.variant.name,
+            "interaction": self.family.variant.interaction,
             "current": True,
             "seeds": [0],
             "chosen_epochs": [facts["chosen_epoch"]],

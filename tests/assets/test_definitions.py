@@ -48,6 +48,9 @@ def test_archive_days_begin_with_the_homes_own_window_and_a_run_takes_many(defin
     assert days.partitions_def.get_first_partition_key() == "2012-03-11"
     assert days.backfill_policy is not None
     assert days.backfill_policy.max_partitions_per_run == 31
+    followed = definitions.resolve_assets_def(["following", "day"]).partitions_def
+    assert followed is not None
+    assert followed.get_first_partition_key() == "2011-02-12", "any past stretch may be followed"
 
 
 def test_models_are_partitioned_by_variant(definitions: Definitions) -> None:

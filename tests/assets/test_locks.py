@@ -21,7 +21,7 @@ from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.registry import registry
 from tests.pipeline.sources.gharchive.making import lines, modern, store
-from tests.whole_system import PATIENCE
+from tests.whole_system import PATIENCE, environment, start_module, wait_for
 
 FIRST = date(2015, 1, 2)
 DAYS = [FIRST + timedelta(days=number) for number in range(5)]
@@ -116,6 +116,31 @@ def test_a_training_waits_for_a_slot_of_the_home_and_says_who_has_it(
     on_a_line_of_its_own = re.search(rf"^{taken}: waiting up to", told, re.MULTILINE)
     assert bool(on_a_line_of_its_own) is bool(tags)
     assert make("trained_models", "dyrep-concat")
+
+
+@pytest.mark.slow
+def test_a_run_of_the_ui_and_a_headless_one_share_the_slots_of_a_home(office: Settings) -> None:
+    chain = build_definitions(office).resolve_implicit_global_asset_job_def()
+    assert chain.execute_in_process(asset_selection=[AssetKey(["office", "event_table"])]).success
+    around = environment(office.home, LDG_TRAININGS="1", LDG_SEEDS="1", LDG_EPOCHS="1", OMP_NUM_THREADS="1")
+    materialize = ("asset", "materialize", "-m", "assets.definitions", "--select", "office/trained_models")
+    logs = [office.home / "ui.log", office.home / "headless.log"]
+    with hold(office.lake.lock("slots", "training", "0"), "", "the test"):
+        runs = [
+            start_module(
+                "dagster", *materialize, "--partition", "dyrep-concat", environment=around, output=logs[0]
+            ),
+            start_module("assets", "train", "office", "dyrep-bilinear", environment=around, output=logs[1]),
+        ]
+        taken = "every slot for training (1) is taken by"
+        for run, log in zip(runs, logs, strict=True):
+            wait_for(lambda log=log: taken in log.read_text(), run)
+        assert not list(office.lake.model("office", "*").parent.glob("*/*"))
+    assert [run.wait(PATIENCE) for run in runs] == [0, 0]
+    models = [office.lake.model("office", key) for key in ("dyrep-concat", "dyrep-bilinear")]
+    first, second = sorted(models, key=lambda folder: (folder / "model.json").stat().st_mtime_ns)
+    begun = min(path.stat().st_mtime_ns for path in second.iterdir())
+    assert begun > (first / "model.json").stat().st_mtime_ns, "both trained at the same time"
 
 
 def test_as_many_processes_hold_a_slot_as_there_are_slots(tmp_path: Path) -> None:

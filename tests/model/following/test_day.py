@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from pipeline.following.bring import bring
 from pipeline.following.choice import stored_choice
 from pipeline.following.events import followed_events
 from pipeline.following.files import FollowingFiles
-from pipeline.following.record import DayRecord, followed_days, read_record, track_record
+from pipeline.following.record import DayRecord, followed_days, read_record, track_record, training_rows
 from pipeline.following.rule import FollowRule
 from pipeline.following.window import DAY, Window, end_of
 from pipeline.lake import Lake, read_parquet
@@ -104,6 +105,23 @@ def test_days_lived_one_by_one_leave_the_same_bits_as_a_replay(
     assert not pl.concat(
         rows["revised"] for table, rows in track_record(lake) if "revised" in table.names
     ).any()
+
+
+def test_a_model_of_the_papers_follows_and_leaves_the_same_bits(brought: Path, tmp_path: Path) -> None:
+    rule = replace(RULE, variants=("dyrep-bilinear",))
+    lived, replayed = copy_of(brought, tmp_path / "lived"), copy_of(brought, tmp_path / "replayed")
+    for day in Window(START, FIRST):
+        follow_until(lived, rule, day)
+    follow_until(replayed, rule, FIRST, FIRST)
+    assert_same(lived, replayed)
+    record = tables(lived)
+    assert set(record["forecasts"]["variant"]) == {"dyrep-bilinear"}
+    assert record["forecasts"].height == 2 * 11 * 10
+    scores = record["forecast_scores"].filter("learns")
+    assert scores["predictor"].to_list() == ["dyrep-bilinear"] * 2
+    assert scores["log_score"].is_finite().all()
+    (trained,) = training_rows(lived).iter_rows(named=True)
+    assert (trained["variant"], trained["interaction"]) == ("dyrep", "bilinear")
 
 
 def test_a_day_that_is_whole_is_not_made_again(followed_at_once: Lake) -> None:
