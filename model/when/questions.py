@@ -38,6 +38,14 @@ class Asked:
     seconds: np.ndarray  # (M) float64
     open: np.ndarray  # (M) bool
     weight: np.ndarray  # (M) float64, for how many pairs a row stands
+    moment: np.ndarray  # (M) float64, when it was asked, in seconds
+    just_met: np.ndarray  # (M) bool, whether the event before it is the pair's
+    end: float  # when the events stop
+
+
+def stop(stream: Stream, end: int) -> float:
+    """When the events before position `end` stop, in seconds."""
+    return float(stream.seconds[min(end, len(stream) - 1)])
 
 
 class NextEvents:
@@ -45,7 +53,7 @@ class NextEvents:
 
     def __init__(self, stream: Stream, end: int) -> None:
         self.stream, self.end = stream, end
-        self.until = float(stream.seconds[min(end, len(stream) - 1)])
+        self.until = stop(stream, end)
         listed = np.flatnonzero(stream.k[:end] == COMMUNICATION)
         self.of_node = [listed[stream.u[listed] == node] for node in range(stream.nodes)]
 
@@ -112,8 +120,12 @@ def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed
     """All pairs with a past or an event, and `strangers` of the others of each question to stand for them."""
     random = np.random.default_rng([seed, 2_015])
     parts = []
-    for node, ((statistics, met), seconds, still_open) in zip(
-        questions.node, answers(events, questions, end), strict=True
+    for node, moment, target, ((statistics, met), seconds, still_open) in zip(
+        questions.node,
+        questions.second,
+        just_met(events.stream, questions),
+        answers(events, questions, end),
+        strict=True,
     ):
         rare = ~met & still_open
         rare[node] = False
@@ -123,5 +135,14 @@ def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed
         drawn = random.permutation(unmet)[:strangers]
         rows = np.concatenate([others, drawn])
         weight = np.concatenate([np.ones(len(others)), np.full(len(drawn), len(unmet) / max(len(drawn), 1))])
-        parts.append((statistics[rows], seconds[rows], still_open[rows], weight))
-    return Asked(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        moments = np.full(len(rows), moment)
+        parts.append((statistics[rows], seconds[rows], still_open[rows], weight, moments, rows == target))
+    columns = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return Asked(*columns, stop(events.stream, end))
+
+
+def just_met(stream: Stream, questions: Questions) -> np.ndarray:
+    """The node that each question's node (Q) acts on at that very moment; −1 if it does not."""
+    before = questions.position - 1
+    acts = (before >= 0) & (stream.u[before] == questions.node) & (stream.k[before] == COMMUNICATION)
+    return np.where(acts & (stream.seconds[before] == questions.second), stream.v[before], -1)
