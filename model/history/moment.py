@@ -13,7 +13,7 @@ PRIOR = 0.1  # events that a share is shrunk by
 FIRST = len(TAUS) - PATH_TAUS  # of the τ of paths
 # Latest partners of each node on the way of a path. In a network of more than `SMALL` nodes they are fewer,
 # and so are the nodes two steps away from which a path of three steps goes on.
-SMALL, REACH = 4096, 128
+SMALL, REACH = 1024, 128
 SHORT_REACH, MOST_BETWEEN = 8, 24
 
 

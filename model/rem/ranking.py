@@ -14,7 +14,7 @@ from model.stream import COMMUNICATION, Stream
 from pipeline.results.metrics import mid_ranks
 
 ROWS_AT_ONCE = 8192  # pairs of nodes scored together: a network's first layer stays in the processor's cache
-MOST_SCORED = 200_000_000  # pairs of nodes scored to rank a period: in a large network for some of its events
+MOST_SCORED = 100_000_000  # pairs of nodes scored to rank a period: in a large network for some of its events
 
 
 @torch.no_grad()

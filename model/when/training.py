@@ -15,7 +15,7 @@ from model.stream import COMMUNICATION, Stream
 from model.when.hazard import HazardNetwork, bin_edges, forecast_masses, learn_hazard
 from model.when.memory import kept_waits, node_waits, remember_events
 from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_masses, within_day
-from model.when.questions import after_events, answers
+from model.when.questions import after_events, ask_pairs
 from model.when.settings import VERSION, WhenSettings
 from pipeline.lake import write_json, write_parquet
 from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, scored, waits_between
@@ -149,13 +149,13 @@ def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     stream = events.stream
     waits = pair_waits(stream)
     known, asked, rows = split_waits(waits, period, stream)
+    kept = kept_waits(len(rows))
+    asked, rows = asked[kept], rows[kept]
     edges = np.union1d(bin_edges(known, settings.nodes.bins), EDGES * DAY)
     hazard = learn_pairs(events, period.begin, settings.pairs, SEED)
     questions = after_events(stream, 0, period.end)[rows]
     targets = stream.v[questions.position - 1]
-    answered = zip(answers(events, questions, period.end), targets, strict=True)
-    statistics = np.stack([known.x[target] for (known, _, _), target in answered])
-    rates = hazard.rates(statistics)
+    rates = hazard.rates(ask_pairs(events, questions, targets))
     came = ~asked.open & (asked.seconds < DAY)
     believed = hazard.reliability.follow(asked.began, within_day(rates), came, period.moments(stream)[1])
     masses = pair_masses(moved_to(rates, believed), edges)

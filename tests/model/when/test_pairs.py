@@ -21,7 +21,7 @@ from model.when.pairs import (
     negative_log_likelihood,
     survival,
 )
-from model.when.questions import after_events, answers, ask_all, at_moments
+from model.when.questions import NextEvents, after_events, ask_all, at_moments
 from model.when.settings import PairSettings
 from pipeline.lake import Lake
 from pipeline.results.waits import DAY
@@ -69,9 +69,9 @@ def test_each_wait_ends_with_the_next_event_from_the_node_to_the_other(events: E
     stream = events.stream
     end = stream.splits[1]
     questions = after_events(stream, 100, end)
-    for node, second, position, (_, seconds, still_open) in zip(
-        questions.node, questions.second, questions.position, answers(events, questions, end), strict=True
-    ):
+    ahead = NextEvents(stream, end)
+    for node, second, position in zip(questions.node, questions.second, questions.position, strict=True):
+        seconds, still_open = ahead.after(node, position, second)
         for other in range(stream.nodes):
             later = [
                 stream.seconds[event]
