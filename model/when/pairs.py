@@ -7,7 +7,9 @@ With r_j = exp(η_j) events per day in bin j of the time ahead, and d_j the days
 the rate of the last bin going on for ever. A wait that ends after s, in bin j, has likelihood
 r_j exp(−Σ_i r_i d_i), one that is still open after s has exp(−Σ_i r_i d_i). η comes from a small network of
 the statistics of `model.history` at the moment of asking. How pairs that had just met came out within a day
-corrects it from then on (`model.when.reliability`): the rates before a day are multiplied alike.
+corrects the probability p of an event within a day from then on (`model.when.reliability`). With q instead of
+p, both sides of the day keep their shape: P(within s) becomes q P(within s)/p for a shorter time s, and
+P(not within s) becomes (1 − q) P(not within s)/(1 − p) for a longer one.
 
     hazard = learn_pairs(events, end, PairSettings(), seed=0)
     times = forecast_pairs(hazard, reading.ask(node, now).x)
@@ -34,7 +36,7 @@ from pipeline.results.waits import DAY, HORIZONS, differences
 EDGES = np.array([0, 1, 10, 60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_600]) / DAY
 EDGES = np.append(EDGES, [1, 2, 4, 7, 14, 30])
 ROWS_AT_ONCE = 65_536
-LEAST_EXPECTED = 1e-12  # events within a day: fewer are none
+TINY = np.finfo(np.float64).tiny
 
 
 class PairHazard(nn.Module):
@@ -111,9 +113,17 @@ def forecast_pairs(hazard: PairHazard, statistics: np.ndarray) -> PairTimes:
     `statistics` (M, F) are those of a node with its candidates at the moment of asking: `Pass.ask`.
     """
     rates = hazard.rates(statistics)
-    rates = moved_to(rates, hazard.reliability.corrected(within_day(rates)))
-    within = {name: 1 - survival(rates, np.full(len(rates), horizon)) for name, horizon in HORIZONS.items()}
-    return PairTimes(within, expected_seconds(rates))
+    today = within_day(rates)
+    corrected = hazard.reliability.corrected(today)
+    more = corrected / np.maximum(today, TINY)  # of what lies within a day
+    less = (1 - corrected) / np.maximum(1 - today, TINY)  # of what does not
+    within = {}
+    for name, horizon in HORIZONS.items():
+        waiting = survival(rates, np.full(len(rates), horizon))
+        within[name] = more * (1 - waiting) if horizon <= DAY else 1 - less * waiting
+    waiting = expected_in_bins(rates)  # (M, B)
+    before, after = waiting[:, EDGES < 1].sum(axis=1), waiting[:, EDGES >= 1].sum(axis=1)
+    return PairTimes(within, DAY - more * (DAY - before) + less * after)
 
 
 def days_in_bins(seconds: np.ndarray) -> np.ndarray:
@@ -132,12 +142,13 @@ def within_day(rates: np.ndarray) -> np.ndarray:
     return 1 - survival(rates, np.full(len(rates), DAY))
 
 
-def moved_to(rates: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """Rates (M, B) with these probabilities (M) within a day: those before its end are multiplied alike."""
-    today = EDGES < 1
-    expected = (rates * days_in_bins(np.full(len(rates), DAY))).sum(axis=1)
-    factor = -np.log1p(-probability) / np.maximum(expected, LEAST_EXPECTED)
-    return np.where(today, rates * factor[:, None], rates)
+def moved_to(masses: np.ndarray, edges: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """Masses (M, E) with these probabilities (M) within a day, which is one of the `edges`."""
+    today = edges[1:] <= DAY
+    share = np.where(today, masses, 0.0)
+    rest = masses - share
+    share, rest = (part / part.sum(axis=1, keepdims=True) for part in (share, rest))
+    return share * probability[:, None] + rest * (1 - probability[:, None])
 
 
 def survival(rates: np.ndarray, seconds: np.ndarray) -> np.ndarray:
@@ -145,13 +156,13 @@ def survival(rates: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     return np.exp(-(rates * days_in_bins(seconds)).sum(axis=1))
 
 
-def expected_seconds(rates: np.ndarray) -> np.ndarray:
-    """∫ P(no event within s) ds, exactly (M)."""
+def expected_in_bins(rates: np.ndarray) -> np.ndarray:
+    """∫ P(no event within s) ds over each bin, exactly, in seconds (M, B): their sum is the expected time."""
     passed = rates[:, :-1] * np.diff(EDGES)  # (M, B − 1), expected events of each bin that ends
     reached = np.exp(-np.cumsum(passed, axis=1))  # (M, B − 1), P(no event before its end)
     reached = np.concatenate([np.ones((len(rates), 1)), reached], axis=1)  # (M, B), before its start
     lasting = np.concatenate([-np.expm1(-passed), np.ones((len(rates), 1))], axis=1) / rates
-    return (reached * lasting).sum(axis=1) * DAY
+    return reached * lasting * DAY
 
 
 def negative_log_likelihood(eta: Tensor, days: Tensor, bins: Tensor, ended: Tensor) -> Tensor:

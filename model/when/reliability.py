@@ -18,7 +18,7 @@ from pipeline.results.waits import DAY
 
 KNOTS = np.linspace(0, 1, 11)
 FADING = 120 * DAY  # seconds in which the memory fades by e
-STIFFNESS = 20.0  # forecasts for which a knot stays where it is
+STIFFNESS = 60.0  # forecasts for which a knot stays where it is
 LARGEST = 1 - 1e-6  # no forecast becomes certain
 
 

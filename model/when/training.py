@@ -158,7 +158,7 @@ def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     rates = hazard.rates(ask_pairs(events, questions, targets))
     came = ~asked.open & (asked.seconds < DAY)
     believed = hazard.reliability.follow(asked.began, within_day(rates), came, period.moments(stream)[1])
-    masses = pair_masses(moved_to(rates, believed), edges)
+    masses = moved_to(pair_masses(rates, edges), edges, believed)
     past = past_of(waits)
     trivial = no_learn_forecasts(known, past[np.arange(len(known))], past[rows], edges)
     return hazard, scored(asked, edges, (LEARNED, masses), trivial)

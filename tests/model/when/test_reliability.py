@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from model.when.pairs import EDGES, moved_to, survival, within_day
+from model.when.pairs import EDGES, moved_to, pair_masses
 from model.when.reliability import FADING, KNOTS, Reliability
 from pipeline.results.waits import DAY, HOUR
 
@@ -56,11 +56,15 @@ def test_the_memory_fades_and_keeps_order(hours: np.ndarray) -> None:
     assert memory.corrected(KNOTS[[0]]) == 0
 
 
-def test_rates_are_moved_to_a_probability_within_a_day_and_stay_what_they_are_after_it() -> None:
+def test_a_forecast_moved_to_another_probability_within_a_day_keeps_its_shape_on_both_sides() -> None:
     rates = np.exp(np.random.default_rng(2).normal(0, 1, (3, len(EDGES))))
+    edges = np.append(EDGES, 400) * DAY
     wanted = np.array([0.1, 0.5, 0.9])
-    moved = moved_to(rates, wanted)
-    assert np.allclose(within_day(moved), wanted)
-    week, day = np.full(3, 7.0 * DAY), np.full(3, float(DAY))
-    left = survival(moved, week) / survival(moved, day)
-    assert np.allclose(left, survival(rates, week) / survival(rates, day))
+    masses = pair_masses(rates, edges)
+    moved = moved_to(masses, edges, wanted)
+    today = edges[1:] <= DAY
+    assert np.allclose(moved[:, today].sum(1), wanted)
+    assert np.allclose(moved.sum(1), 1)
+    for side in (today, ~today):
+        before, after = (of[:, side] / of[:, side].sum(1, keepdims=True) for of in (masses, moved))
+        assert np.allclose(before, after)
