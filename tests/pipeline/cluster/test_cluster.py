@@ -41,7 +41,7 @@ KEY = "dyrep-concat"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Machines]:
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Machines]:
     """Two workers on a home that has a dataset; a task that kills two of them is not tried a third time."""
     home = tmp_path_factory.mktemp("cluster") / "home"
     store_dataset(Lake(home))
@@ -50,7 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Machines]:
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> FetchSettings:
+def few_days(tmp_path_factory: pytest.TempPathFactory) -> FetchSettings:
     """Hour files of a few days."""
     folder = tmp_path_factory.mktemp("archive")
     write_archive(folder)
@@ -58,10 +58,10 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> FetchSettings:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory, archive: FetchSettings) -> Lake:
+def made_alone(tmp_path_factory: pytest.TempPathFactory, few_days: FetchSettings) -> Lake:
     """What one process makes of the same."""
     lake = Lake(tmp_path_factory.mktemp("alone"))
-    bring(lake, DAYS, archive, EventRules(), now=LATER)
+    bring(lake, DAYS, few_days, EventRules(), now=LATER)
     store_dataset(lake)
     run_task(training(KEY), lake, "")
     return lake
@@ -86,64 +86,64 @@ def model_made(lake: Lake) -> dict[str, object]:
 
 
 def test_days_are_those_of_one_process_though_a_worker_is_killed_in_one(
-    cluster: Machines, archive: FetchSettings, alone: Lake
+    workers: Machines, few_days: FetchSettings, made_alone: Lake
 ) -> None:
-    lake, lines = Lake(cluster.home), []
+    lake, lines = Lake(workers.home), []
     use = partial(read_changed, rules=EventRules(), keep_raw=False, work="a test")
-    tasks = [Task(str(day), bring_alone, (day, archive, use, LATER, (0, ""), "a test")) for day in DAYS]
+    tasks = [Task(str(day), bring_alone, (day, few_days, use, LATER, (0, ""), "a test")) for day in DAYS]
     tasks[1] = disturbed(tasks[1], steps=24 + 5)  # all hours fetched, five of them read
-    made = [day for _, (day, _, _) in run_tasks(tasks, lake, cluster.address, lines.append)]
+    made = [day for _, (day, _, _) in run_tasks(tasks, lake, workers.address, lines.append)]
     assert sorted(made) == list(DAYS)
     assert was_disturbed(lake, tasks[1])
-    assert days_made(lake) == days_made(alone)
+    assert days_made(lake) == days_made(made_alone)
     assert any("2026-06-02 read: 24/24 hours" in line for line in lines)
 
 
 def test_following_brings_the_same_days_and_finds_nothing_changed_afterwards(
-    cluster: Machines, archive: FetchSettings, alone: Lake
+    workers: Machines, few_days: FetchSettings, made_alone: Lake
 ) -> None:
-    lake = Lake(cluster.home)
+    lake = Lake(workers.home)
     for folder in (lake.github_events, lake.github_quarantine, lake.github_accounts, lake.gharchive_raw):
         shutil.rmtree(folder, ignore_errors=True)
-    on_cluster = partial(bring, lake, DAYS, archive, EventRules(), now=LATER, cluster=cluster.address)
+    on_cluster = partial(bring, lake, DAYS, few_days, EventRules(), now=LATER, cluster=workers.address)
     assert on_cluster() == list(DAYS)
-    assert days_made(lake) == days_made(alone)
+    assert days_made(lake) == days_made(made_alone)
     assert on_cluster() == []
 
 
 def test_a_training_is_the_same_to_the_byte_though_its_worker_is_killed_in_the_middle(
-    cluster: Machines, alone: Lake
+    workers: Machines, made_alone: Lake
 ) -> None:
-    lake, lines, seen = Lake(cluster.home), [], []
+    lake, lines, seen = Lake(workers.home), [], []
     with watched_by(seen.append):
         task = disturbed(training(KEY), steps=7)
-        facts = run_task(task, lake, cluster.address, lines.append)
+        facts = run_task(task, lake, workers.address, lines.append)
     assert facts["seeds"] == [0, 1]
     assert was_disturbed(lake, task)
     assert any("goes on from epoch" in line for line in lines)
-    assert model_made(lake) == model_made(alone)
+    assert model_made(lake) == model_made(made_alone)
     assert any(state.label == f"train {KEY}" for state in seen)
 
 
 def test_a_client_that_is_killed_leaves_what_the_next_one_goes_on_from(
-    cluster: Machines, alone: Lake
+    workers: Machines, made_alone: Lake
 ) -> None:
-    lake = Lake(cluster.home)
+    lake = Lake(workers.home)
     shutil.rmtree(lake.model("toy", KEY), ignore_errors=True)
-    arguments = (str(lake.home), cluster.address, KEY)
+    arguments = (str(lake.home), workers.address, KEY)
     process = start_module("tests.cluster_tasks", *arguments, environment=environment(lake.home))
     process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGKILL
     lines: list[str] = []
-    run_task(training(KEY), lake, cluster.address, lines.append)
+    run_task(training(KEY), lake, workers.address, lines.append)
     assert any("goes on from epoch" in line for line in lines)
-    assert model_made(lake) == model_made(alone)
+    assert model_made(lake) == model_made(made_alone)
 
 
-def test_progress_and_lines_come_from_the_workers(cluster: Machines) -> None:
+def test_progress_and_lines_come_from_the_workers(workers: Machines) -> None:
     lines: list[str] = []
     tasks = [Task(f"count to {steps}", work, (steps,)) for steps in (3, 4, 5)]
-    made = dict(run_tasks(tasks, Lake(cluster.home), cluster.address, lines.append))
+    made = dict(run_tasks(tasks, Lake(workers.home), workers.address, lines.append))
     assert set(made) == set(tasks)
     assert os.getpid() not in made.values()
     assert sorted(line.partition(" (")[0] for line in lines) == [
@@ -151,28 +151,28 @@ def test_progress_and_lines_come_from_the_workers(cluster: Machines) -> None:
     ]
 
 
-def test_an_error_of_a_task_is_the_clients_error(cluster: Machines) -> None:
+def test_an_error_of_a_task_is_the_clients_error(workers: Machines) -> None:
     with pytest.raises(ValueError, match="nothing can be made of home"):
-        run_task(Task("in vain", fail), Lake(cluster.home), cluster.address)
+        run_task(Task("in vain", fail), Lake(workers.home), workers.address)
 
 
-def test_a_task_that_kills_its_workers_is_given_up_with_a_reason(cluster: Machines) -> None:
+def test_a_task_that_kills_its_workers_is_given_up_with_a_reason(workers: Machines) -> None:
     with pytest.raises(ClusterError, match=r"deadly: 2 workers in a row .*perhaps memory ran out"):
-        run_task(Task("deadly", die), Lake(cluster.home), cluster.address)
+        run_task(Task("deadly", die), Lake(workers.home), workers.address)
 
 
-def test_another_home_is_refused(cluster: Machines, tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match=f"LDG_HOME={cluster.home}, which is another folder"):
-        run_task(Task("count", work, (1,)), Lake(tmp_path), cluster.address)
+def test_another_home_is_refused(workers: Machines, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=f"LDG_HOME={workers.home}, which is another folder"):
+        run_task(Task("count", work, (1,)), Lake(tmp_path), workers.address)
 
 
-def test_other_software_is_refused(cluster: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_software_is_refused(workers: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     here = Software.here()
     other = replace(here, code="0123456789ab", packages={**here.packages, "torch": "1.0"})
     monkeypatch.setattr(client.Software, "here", lambda: other)
     message = r"the project's code is 0123456789ab here and .* there; torch is 1.0 here and .* there"
     with pytest.raises(ClusterError, match=message):
-        run_task(Task("count", work, (1,)), Lake(cluster.home), cluster.address)
+        run_task(Task("count", work, (1,)), Lake(workers.home), workers.address)
 
 
 def test_a_scheduler_that_is_not_there_is_said_with_what_to_do(
@@ -184,14 +184,14 @@ def test_a_scheduler_that_is_not_there_is_said_with_what_to_do(
         run_task(Task("count", work, (1,)), lake, address)
 
 
-def test_a_scheduler_that_is_killed_is_said_and_nothing_is_lost(cluster: Machines, alone: Lake) -> None:
+def test_a_scheduler_that_is_killed_is_said_and_nothing_is_lost(workers: Machines, made_alone: Lake) -> None:
     """The last one: it takes the cluster along."""
-    lake = Lake(cluster.home)
+    lake = Lake(workers.home)
     shutil.rmtree(lake.model("toy", KEY), ignore_errors=True)
-    assert cluster.scheduler is not None
-    task = disturbed(training(KEY), steps=7, victim=cluster.scheduler.pid)
-    with pytest.raises(ClusterError, match=rf"the scheduler at {cluster.address} .* is gone"):
-        run_task(task, lake, cluster.address)
+    assert workers.scheduler is not None
+    task = disturbed(training(KEY), steps=7, victim=workers.scheduler.pid)
+    with pytest.raises(ClusterError, match=rf"the scheduler at {workers.address} .* is gone"):
+        run_task(task, lake, workers.address)
     assert was_disturbed(lake, task)
     run_task(training(KEY), lake, "")
-    assert model_made(lake) == model_made(alone)
+    assert model_made(lake) == model_made(made_alone)
