@@ -303,8 +303,9 @@ def test_reproducing_pins_the_settings_and_says_so(tmp_path: Path) -> None:
         (data / "github_2013" / name).write_text("no table")
     (data / "social_evolution").mkdir()
     (data / "social_evolution" / "SocialEvolution.zip").write_text("no zip")
-    settings = {"LDG_SEEDS": "1", "LDG_SOCIAL_EVOLUTION_PROBABILITY": "0.1"}
-    done = ldg_process("--home", home, "reproduce", data, **settings)
+    done = ldg_process(
+        *("--home", home, "reproduce", data), LDG_SEEDS="1", LDG_SOCIAL_EVOLUTION_PROBABILITY="0.1"
+    )
     assert done.returncode == 1  # these are no real files
     assert f"Settings are pinned in {home / '.env'}" in done.stdout
     assert "LDG_SOCIAL_EVOLUTION_PROBABILITY of the shell is set aside: it stays '0.8'" in done.stdout
