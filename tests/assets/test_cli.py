@@ -304,7 +304,7 @@ def test_reproducing_pins_the_settings_and_says_so(tmp_path: Path) -> None:
     (data / "social_evolution").mkdir()
     (data / "social_evolution" / "SocialEvolution.zip").write_text("no zip")
     done = ldg_process(
-        "--home", home, "reproduce", data, LDG_SEEDS="1", LDG_SOCIAL_EVOLUTION_PROBABILITY="0.1"
+        *("--home", home, "reproduce", data), LDG_SEEDS="1", LDG_SOCIAL_EVOLUTION_PROBABILITY="0.1"
     )
     assert done.returncode == 1  # these are no real files
     assert f"Settings are pinned in {home / '.env'}" in done.stdout
