@@ -3,9 +3,12 @@
 PYTHON ?= $(or $(shell command -v python3.11),python3)
 PORT ?= 3000
 BIN := .venv/bin
+# More workers than processors: many tests wait for a server, a daemon or a deadline. tests/conftest.py puts the
+# longest first, so the order of collection is the order of work. Code is compiled once, not by every process.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast coverage dev lint bench reproduce postgres
+.PHONY: run test test-fast coverage dev lint bench reproduce postgres cluster
 
 run: .venv/.ready-run
 	export LDG_HOME="$${LDG_HOME:-data/sample}"; $(BIN)/ldg sample && exec $(BIN)/ldg run
@@ -16,18 +19,21 @@ reproduce: .venv/.ready-run
 	export LDG_HOME="$${LDG_HOME:-data/paper}"; exec $(BIN)/ldg reproduce "$$DATA"
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(PYTEST)
 
 # What needs no run of the whole system, no browser and no real data.
 test-fast: .venv/.ready-dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not (end_to_end or browser or real_data or slow)"
+	$(PYTEST) -m "not (end_to_end or browser or real_data or slow)"
 
 # Measured apart: it makes the suite slower.
 coverage: .venv/.ready-dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
 # What LDG_STORE=postgresql://… needs: runs and schedules in a database instead of SQLite files.
 postgres: .venv/.ready-postgres
+
+# What LDG_CLUSTER=tcp://… needs: days read and models trained on several machines.
+cluster: .venv/.ready-cluster
 
 dev: .venv/.ready-run
 	exec $(BIN)/ldg dev --port "$(PORT)"
@@ -56,6 +62,10 @@ bench: .venv/.ready-dev
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-postgres.txt
 	touch $@
 
-.venv/.ready-dev: .venv/.ready-postgres requirements-dev.txt
+.venv/.ready-cluster: .venv/.ready-run requirements-cluster.txt
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-cluster.txt
+	touch $@
+
+.venv/.ready-dev: .venv/.ready-postgres .venv/.ready-cluster requirements-dev.txt
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-dev.txt
 	touch $@

@@ -1,20 +1,30 @@
-"""Statistics per second, and ranking with all of them: `python -m benchmarks.history <event table folder>`.
+"""Statistics, learning and ranking per second, of an event table or of crowds of any size.
 
-Processor time of one core, so that a busy machine changes little. The first run compiles for a minute.
+    python -m benchmarks.history FOLDER                          # an event table
+    python -m benchmarks.history --nodes 3000 100000 --events 1000000   # crowds: see benchmarks.crowd
+
+Processor time of one core, so that a busy machine changes little. The first run compiles for a minute. Of a
+crowd the last part is measured, after nine tenths of its events: its memory is what all of them left.
 """
 
-import sys
+import argparse
+import resource
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from model.history.events import load_events
+from benchmarks.crowd import TYPES, crowd_stream
+from model.history.events import Events, load_events
 from model.history.reading import Pass
+from model.history.room import to_arrays
+from model.history.standard import Standard
 from model.rem.candidates import draw_candidates
-from model.rem.learning import READ_AT_ONCE, new_fit
+from model.rem.explain import explain
+from model.rem.learning import READ_AT_ONCE, Sample, learn_epoch, new_fit, read_sample
 from model.rem.network import layout_of
 from model.rem.ranking import ROWS_AT_ONCE, rank_events
 from model.rem.settings import RemSettings
@@ -37,9 +47,8 @@ def read_in_pieces(reading: Pass, asked: np.ndarray, candidates: np.ndarray, at_
         reading.read(int(asked[piece][-1]) + 1, asked[piece], candidates[piece])
 
 
-def main(folder: Path) -> None:
+def of_table(folder: Path) -> None:
     """Print events per second from the middle of the stream on."""
-    torch.set_num_threads(1)
     events = load_events(folder)
     stream, settings, variant = events.stream, RemSettings(), RemVariant()
     random = np.random.default_rng(0)
@@ -61,11 +70,77 @@ def main(folder: Path) -> None:
     print(f"all {stream.nodes} candidates both ways: {500 / taken:,.0f} events/s ({width} statistics)")
     layout = layout_of(variant, settings, reading.statistics)
     weights = new_fit(layout, settings).weights
-    end = half + 2700
-    taken = seconds(lambda: rank_events(reading, end, weights, layout, lambda _: None))
+    ranked = np.arange(half + 2500, half + 2700)
+    taken = seconds(lambda: rank_events(reading, ranked, weights, layout, lambda _: None))
     rate = 200 * len(settings.seeds) / taken
     print(f"ranking, statistics included: {rate:,.0f} seed-events/s ({len(settings.seeds)} seeds)")
 
 
+def crowd_events(nodes: int, events: int) -> Events:
+    """A crowd as the statistics read it."""
+    stream = crowd_stream(nodes, events)
+    type_of = np.random.default_rng(0).integers(0, len(TYPES), events)
+    midnight = stream.start.weekday() * 86_400.0
+    return Events(stream, TYPES, type_of, np.empty((0, 2), np.int64), 0.0, midnight)
+
+
+def of_crowd(nodes: int, events: int, ranked: int) -> None:
+    """Print what an event of a crowd costs one seed, and the memory that the statistics take."""
+    crowd = crowd_events(nodes, events)
+    stream, variant = crowd.stream, RemVariant()
+    settings = RemSettings(seeds=(0,)).for_events(int(0.7 * 10_000_000))
+    reading, random = Pass(crowd), np.random.default_rng(0)
+    warm = events * 9 // 10
+    taken = seconds(lambda: reading.skip(warm))
+    slots = reading.history.sizes
+    kept = sum(array.nbytes for array in to_arrays(reading.history).values())
+    print(f"{nodes:,} nodes, {events:,} events:")
+    print(f"  observe only: {warm / taken:,.0f} events/s")
+    print(f"  {slots[0] // 2:,} pairs and {slots[1]:,} sequences: {kept / 1e9:.2f} GB")
+    for candidates in (CANDIDATES, settings.candidates):
+        asked = np.arange(reading.position, reading.position + 1_000)
+        drawn = draw_candidates(stream, asked, candidates, random)
+        taken = seconds(partial(read_in_pieces, reading, asked, drawn, READ_AT_ONCE))
+        print(f"  truth and {candidates} candidates each way: {1_000 / taken:,.0f} events/s")
+    layout = layout_of(variant, settings, reading.statistics)
+    asked = np.arange(reading.position, reading.position + 1_024)
+    standard = Standard.of(
+        reading.read(int(asked[-1]) + 1, asked, draw_candidates(stream, asked, 30, random)).x
+    )
+    reading = Pass(crowd, standard=standard, history=reading.history)
+    asked = np.arange(reading.position, reading.position + 4_096)
+    samples: list[Sample] = []
+    taken = seconds(lambda: samples.append(read_sample(reading, asked, settings, layout, random)))
+    print(f"  a piece of an epoch: {len(asked) / taken:,.0f} events/s")
+    fit = new_fit(layout, settings)
+    taken = seconds(lambda: learn_epoch(fit, samples, len(asked), layout, settings, lambda *_: None))
+    print(f"  learning from it, one seed: {len(asked) / taken:,.0f} events/s")
+    if ranked:
+        judged = np.arange(reading.position, reading.position + ranked)
+        taken = seconds(lambda: rank_events(reading, judged, fit.weights, layout, lambda _: None))
+        print(f"  exact rank among all, both ways, one seed: {1e3 * taken / ranked:,.0f} ms an event")
+        now = float(stream.seconds[reading.position])
+        taken = seconds(lambda: explain(reading, fit.weights, layout, int(stream.u[0]), now))
+        print(f"  a node's forecast with its reasons: {1e3 * taken:,.0f} ms")
+    print(
+        f"  most memory so far: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB", flush=True
+    )
+
+
+def main() -> None:
+    """Measure a table or crowds."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", help="of an event table")
+    parser.add_argument("--nodes", type=int, nargs="*", default=[])
+    parser.add_argument("--events", type=int, default=300_000)
+    parser.add_argument("--ranked", type=int, default=5, help="events that are ranked among all nodes")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    if asked.folder is not None:
+        of_table(asked.folder)
+    for nodes in asked.nodes:
+        of_crowd(nodes, asked.events, asked.ranked)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

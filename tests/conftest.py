@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from pipeline.lake import Lake
-from tests.whole_system import environment, run_module
+from tests.whole_system import ROOT, environment, run_module
 
 LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
 MARKED_FOLDERS = {"end_to_end": "end_to_end", "browser": "browser"}
@@ -18,13 +18,20 @@ MARKED_FIXTURES = {
     "results_page": "slow",
     "forbidden_names": "slow",
 }
+# Fixtures and marks of what takes long, the longest first: a worker that begins with one is never the last.
+LONGEST = ("sample_home", "end_to_end", "browser", "slow")
 # No example has a time limit: a busy machine is no failure, and every test ends by its own.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by what it needs: its folder or a fixture says so."""
+    """Mark each test by what it needs: its folder or a fixture says so. The longest come first.
+
+    The tests of a file share what they make, so one worker runs them; a test that runs the whole system is
+    long enough to go wherever there is room.
+    """
     for item in items:
         folder = MARKED_FOLDERS.get(item.path.parent.name, "")
         fixtures = {MARKED_FIXTURES.get(name, "") for name in getattr(item, "fixturenames", ())}
@@ -32,6 +39,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(name)
         if folder and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LONG))
+        if folder != "end_to_end" and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
+    longest: dict[Path, int] = {}
+    for item in items:
+        longest[item.path] = min(place(item), longest.get(item.path, len(LONGEST)))
+    items.sort(key=lambda item: longest[item.path])
+
+
+def place(item: pytest.Item) -> int:
+    """When a test's turn comes."""
+    is_among = (name in item.keywords or name in getattr(item, "fixturenames", ()) for name in LONGEST)
+    return next((number for number, is_it in enumerate(is_among) if is_it), len(LONGEST))
 
 
 @pytest.fixture

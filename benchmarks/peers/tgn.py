@@ -1,7 +1,8 @@
 """PyG's TGN: a memory per node, attention over its last events, a link predictor.
 
-After PyG's own example, with two changes in its favour: it learns by softmax over all nodes instead of one
-negative, and times enter as logarithms, for the raw seconds of a year are noise to its encoder.
+After PyG's own example, with three changes in its favour: it learns by softmax over all nodes instead of one
+negative, times enter as logarithms, for the raw seconds of a year are noise to its encoder, and events that
+come singly enter its memory as the batch that they make together.
 """
 
 import torch
@@ -42,17 +43,35 @@ class TGN(Peer):
         self.neighbours = LastNeighborLoader(edges.nodes, NEIGHBOURS)
         self.as_source, self.as_target = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
         self.out = nn.Linear(WIDTH, 1)
+        self.start = 0  # of the batch that single events make together
+        self.before: tuple[Tensor, Tensor] | None = None  # memory and times as they were before it
 
     def forget(self) -> None:
         """Go back to before the first event."""
         self.memory.reset_state()
         self.neighbours.reset_state()
+        self.before = None
 
     def observe(self, events: Edges) -> None:
-        """Let events enter memory and neighbourhoods."""
-        self.memory.update_state(events.src, events.dst, events.t, events.msg)
-        self.memory.detach()
+        """Let events enter memory and neighbourhoods.
+
+        In a batch that it learns from, the memory of a node moves once. Moved by every event of a burst, it
+        would leave what it has learned of, so single events move it from where it was before their batch.
+        """
         self.neighbours.insert(events.src, events.dst)
+        if self.training:
+            self.before = None
+            self.memory.update_state(events.src, events.dst, events.t, events.msg)
+            self.memory.detach()
+            return
+        stop = self.neighbours.cur_e_id
+        if self.before is None or stop - self.start > self.batch:
+            self.start = stop - len(events)
+            self.before = self.memory.memory.clone(), self.memory.last_update.clone()
+        self.memory.memory.copy_(self.before[0])
+        self.memory.last_update.copy_(self.before[1])
+        together = self.edges[slice(self.start, stop)]
+        self.memory.update_state(together.src, together.dst, together.t, together.msg)
 
     def embeddings(self) -> Tensor:
         """Every node as it is now: (N, WIDTH)."""

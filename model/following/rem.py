@@ -20,7 +20,7 @@ from model.history.room import from_arrays, to_arrays
 from model.history.standard import Standard
 from model.history.state import History, new_history
 from model.rem.candidates import draw_candidates, learned_events
-from model.rem.learning import READ_AT_ONCE, Fit, Sample, learn_batch, learn_epoch, new_fit
+from model.rem.learning import Fit, Sample, learn_batch, learn_epoch, new_fit, read_sample
 from model.rem.network import Layout, layout_of
 from model.rem.ranking import score_everyone
 from model.rem.settings import VERSION, RemSettings
@@ -78,7 +78,9 @@ class RemFamily:
             label = f"{self.variant.name}: epoch {epoch + 1}/{self.settings.epochs}"
             sample = follower.sample(past, MOST_LEARNED, sample_random)
             with Progress(label, len(sample.x), "events", log) as progress:
-                learn_epoch(follower.fit, sample, follower.layout, self.settings, progress.advance)
+                learn_epoch(
+                    follower.fit, [sample], len(sample.x), follower.layout, self.settings, progress.advance
+                )
             ranked = follower.rank(judged, asked)
             measured.append(float(ranked.select("rank_v", "rank_u").to_numpy().mean()) if len(asked) else 0.0)
             if measured[-1] <= min(measured):
@@ -177,25 +179,12 @@ class RemFollower:
 
     def sample(self, events: pl.DataFrame, most: int, random: np.random.Generator) -> Sample:
         """Statistics of the latest of `events` and of drawn candidates; the events enter the history."""
-        if events.is_empty():
-            return self.room_for(0)
         reading = self.reading(events, self.history)
-        stream, settings = reading.events.stream, self.family.settings
         asked = self.learnable(reading, most)
-        sample = self.room_for(len(asked))
-        for start in range(0, len(asked), READ_AT_ONCE):
-            rows = slice(start, start + READ_AT_ONCE)
-            candidates = draw_candidates(stream, asked[rows], settings.candidates, random)
-            x, sample.met[rows] = reading.read(int(asked[rows][-1]) + 1, asked[rows], candidates)
-            sample.x[rows] = self.layout.inputs_of(x)
-        reading.skip(len(stream))
+        sample = read_sample(reading, asked, self.family.settings, self.layout, random)
+        reading.skip(len(reading.events.stream))
         self.history = reading.history
         return sample
-
-    def room_for(self, events: int) -> Sample:
-        """A sample of so many events, to be filled in."""
-        shape = (events, 2, 1 + min(self.family.settings.candidates, self.nodes - 2))
-        return Sample(np.empty((*shape, len(self.layout.columns)), np.float16), np.empty(shape, bool))
 
     def learn(self, events: pl.DataFrame, day: date) -> None:
         """A step of the optimizer for every batch of the day's events, in their order."""

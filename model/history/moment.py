@@ -11,18 +11,17 @@ from model.history.update import hour_of, weekday_of
 LONG_AGO = 2 * 365 * 24 * 60.0  # minutes
 PRIOR = 0.1  # events that a share is shrunk by
 FIRST = len(TAUS) - PATH_TAUS  # of the τ of paths
-SMALL = 4096  # nodes up to which a network is small: its paths are followed further
-REACH, SHORT_REACH = 128, 10  # latest partners of each node on the way, in a small network and in a large one
-MOST_BETWEEN = (
-    3 * SHORT_REACH
-)  # nodes two steps away that a path of three steps is followed from, in a large one
+# Latest partners of each node on the way of a path. In a network of more than `SMALL` nodes they are fewer,
+# and so are the nodes two steps away from which a path of three steps goes on.
+SMALL, REACH = 1024, 128
+SHORT_REACH, MOST_BETWEEN = 8, 24
 
 
 class Touched(NamedTuple):
     """A row for each of N nodes, all zero but those of the nodes that are listed as touched."""
 
     rows: np.ndarray  # (N, W)
-    nodes: np.ndarray  # (N) those touched, in the order in which they were
+    nodes: np.ndarray  # (N) int32: those touched, in the order in which they were
     is_touched: np.ndarray  # (N) bool
     count: np.ndarray  # (1)
 
@@ -62,7 +61,7 @@ def new_moment(nodes: int, statistics: int) -> Moment:
 def none_touched(nodes: int, width: int) -> Touched:
     """Rows of zeros."""
     return Touched(
-        np.zeros((nodes, width)), np.zeros(nodes, np.int64), np.zeros(nodes, np.bool_), np.zeros(1, np.int64)
+        np.zeros((nodes, width)), np.zeros(nodes, np.int32), np.zeros(nodes, np.bool_), np.zeros(1, np.int64)
     )
 
 

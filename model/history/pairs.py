@@ -3,7 +3,7 @@
 import numpy as np
 
 from model.history.compiled import compiled, inlined
-from model.history.state import NONE, History
+from model.history.state import NEVER, NONE, History
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -32,7 +32,7 @@ def pair_place(history: History, a: int, b: int) -> int:
 @inlined
 def slot_of(history: History, a: int, b: int) -> int:
     """The slot of a→b, `NONE` if the pair was never seen."""
-    return history.pair_table[pair_place(history, a, b)]
+    return int(np.int64(history.pair_table[pair_place(history, a, b)]))
 
 
 @compiled
@@ -46,13 +46,17 @@ def seen_slot(history: History, a: int, b: int) -> int:
         history.source[slot + 1], history.target[slot + 1] = b, a
         history.pair_table[at] = slot
         history.pair_table[pair_place(history, b, a)] = slot + 1
-    return history.pair_table[at]
+        for new in (slot, slot + 1):
+            history.last[new], history.tie[new], history.last_type[new] = NEVER, np.inf, NONE
+            history.after[new], history.before[new] = NONE, NONE
+    return int(np.int64(history.pair_table[at]))
 
 
 @inlined
 def step_of(history: History, x: int, y: int) -> int:
     """The slot of the sequence x, y; `NONE` if it never happened."""
-    return history.step_table[place(history.step_table, history.step_key, x * len(history.head) + y)]
+    key = x * len(history.head) + y
+    return int(np.int64(history.step_table[place(history.step_table, history.step_key, key)]))
 
 
 @compiled
@@ -65,7 +69,7 @@ def seen_step(history: History, x: int, y: int) -> int:
         history.sizes[1] += 1
         history.step_key[slot] = key
         history.step_table[at] = slot
-    return history.step_table[at]
+    return int(np.int64(history.step_table[at]))
 
 
 @compiled

@@ -1,5 +1,6 @@
 """Reading a stream event by event, and asking for statistics on the way."""
 
+from copy import copy
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,10 +11,17 @@ from model.history.moment import new_moment
 from model.history.own import OwnMemory
 from model.history.passes import ask_once, pass_over
 from model.history.registry import Statistic, columns_of, listed
-from model.history.room import with_room
+from model.history.room import MOST_STEPS, with_room
 from model.history.standard import Standard
 from model.history.state import NEVER, History, new_history
 from model.history.update import tie
+
+READ_AT_ONCE = 1 << 18  # events that room is made for ahead of reading them
+
+
+def most_slots(events: int, *, by_role: bool) -> tuple[int, int]:
+    """Slots of pairs and of sequences that so many events can need."""
+    return 2 * events, 6 * events * (1 if by_role else 2)
 
 
 class Answers(NamedTuple):
@@ -77,12 +85,19 @@ class Pass:
         self.moment = new_moment(nodes, self.width)
         if history is None:
             history = new_history(nodes, len(events.types), events.day_offset, events.week_offset)
-            history = with_room(history, 2 * len(events.ties), 0)
+            pairs, steps = most_slots(len(events.stream), by_role=by_role)
+            history = with_room(history, 2 * len(events.ties) + pairs, min(steps, MOST_STEPS))
             for u, v in events.ties:
                 tie(history, u, v, NEVER)
                 if not by_role:
                     tie(history, v, u, NEVER)
         self.history = history
+
+    def as_listed(self) -> "Pass":
+        """The same history, asked for statistics that are not standardized."""
+        plain = copy(self)
+        plain.columns, plain.standard_beside = columns_of(listed(len(self.events.types)), None), None
+        return plain
 
     @property
     def position(self) -> int:
@@ -108,42 +123,42 @@ class Pass:
         `asked` (M) holds their positions in the stream, `candidates` (M, 2, C) nodes.
         """
         begin, end, stream = self.position, int(end), self.events.stream
-        chunk = slice(begin, end)
-        self.history = with_room(
-            self.history, 2 * (end - begin), 6 * (end - begin) * (1 if self.by_role else 2)
-        )
         # Numba compiles again for another layout: a view, such as a broadcast, is written out.
         candidates = np.array(candidates, np.int64, order="C")
         rows = np.full(end - begin, -1)
         rows[asked - begin] = np.arange(len(asked))
         answers = self.room_for(*candidates.shape)
-        pass_over(
-            self.history,
-            self.moment,
-            self.columns,
-            stream.u[chunk],
-            stream.v[chunk],
-            self.events.type[chunk],
-            stream.k[chunk] == 0,
-            stream.seconds[chunk],
-            self.by_role,
-            rows,
-            candidates,
-            *answers,
-        )
+        for start in range(begin, end, READ_AT_ONCE):
+            part = slice(start, min(start + READ_AT_ONCE, end))
+            self.history = with_room(self.history, *most_slots(part.stop - start, by_role=self.by_role))
+            pass_over(
+                self.history,
+                self.moment,
+                self.columns,
+                stream.u[part],
+                stream.v[part],
+                self.events.type[part],
+                stream.k[part] == 0,
+                stream.seconds[part],
+                self.by_role,
+                rows[start - begin : part.stop - begin],
+                candidates,
+                *answers,
+            )
+        chunk = slice(begin, end)
         return self.with_memories(answers, [memory.read(chunk, rows, candidates) for memory in self.memories])
 
-    def ask(self, node: int, now: float, *, acts: bool = True) -> Answers:
-        """Answers (N) about `node` with every node at second `now`, nothing entering.
+    def ask(self, node: int, now: float, *, acts: bool = True, others: np.ndarray | None = None) -> Answers:
+        """Answers (N) about `node` with `others`, or with every node, at second `now`, nothing entering.
 
         With `acts` about node→other, else about other→node.
         """
-        everyone = np.arange(self.events.stream.nodes)
-        answers = self.room_for(len(everyone))
+        others = np.arange(self.events.stream.nodes) if others is None else others
+        answers = self.room_for(len(others))
         acts = acts or not self.by_role
-        ask_once(self.history, self.moment, self.columns, now, node, acts, everyone, *answers)
+        ask_once(self.history, self.moment, self.columns, now, node, acts, others, *answers)
         return self.with_memories(
-            answers, [memory.ask(node, now, acts=acts, others=everyone) for memory in self.memories]
+            answers, [memory.ask(node, now, acts=acts, others=others) for memory in self.memories]
         )
 
     def skip(self, end: int) -> None:

@@ -3,7 +3,9 @@
 import numpy as np
 
 from model.history.pairs import fill_tables
-from model.history.state import PAIRS, STEPS, History, new_array, shapes
+from model.history.state import NONE, PAIRS, STEPS, History, new_array, shapes
+
+MOST_STEPS = 1 << 24  # sequences that are remembered; of more, those that faded most are forgotten
 
 
 def with_room(history: History, pairs: int, steps: int) -> History:
@@ -11,11 +13,14 @@ def with_room(history: History, pairs: int, steps: int) -> History:
 
     Called between compiled passes, which therefore never allocate. Room at least doubles: amortized O(1).
     """
+    if history.sizes[1] + steps > MOST_STEPS:
+        forget_steps(history, MOST_STEPS // 2)
     used = [int(size) for size in history.sizes[:2]]
     enough = (len(history.source), len(history.step_key))
-    if used[0] + pairs <= enough[0] and used[1] + steps <= enough[1]:
+    needed = (used[0] + pairs, used[1] + steps)
+    if all(need <= had for need, had in zip(needed, enough, strict=True)):
         return history
-    wanted = [max(had, 2 * (use + more)) for had, use, more in zip(enough, used, (pairs, steps), strict=True)]
+    wanted = [had if need <= had else max(2 * had, need) for had, need in zip(enough, needed, strict=True)]
     nodes, types = len(history.head), history.type_count.shape[1]
     grown = shapes(nodes, types, *wanted)
     arrays = dict(zip(History._fields, history, strict=True))
@@ -29,6 +34,22 @@ def with_room(history: History, pairs: int, steps: int) -> History:
     roomy = History(**arrays)
     fill_tables(roomy)
     return roomy
+
+
+def forget_steps(history: History, most: int) -> None:
+    """Keep the `most` sequences that faded least, if there are more; what was forgotten never happened."""
+    used = int(history.sizes[1])
+    if used <= most:
+        return
+    strength = history.step_fade[:used].sum((1, 2))
+    kept = np.sort(np.argpartition(strength, used - most)[used - most :])
+    for array in (history.step_key, history.step_fade):
+        array[:most] = array[kept]
+        array[most:used] = 0
+    history.sizes[1] = most
+    history.pair_table[:] = NONE
+    history.step_table[:] = NONE
+    fill_tables(history)
 
 
 def to_arrays(history: History) -> dict[str, np.ndarray]:

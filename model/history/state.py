@@ -1,5 +1,7 @@
 """All that is remembered of an event stream: arrays only, as many entries as nodes and pairs seen.
 
+Room for slots is made ahead of need; its memory is taken only as slots come into use.
+
 A pair is two slots, `s` for a→b and `s ^ 1` for b→a. A fading sum Σ exp(−(t − tᵢ)/τ) is kept as
 Σ exp((tᵢ − reference)/τ): an event adds one term, whatever else is remembered stays as it is.
 """
@@ -76,10 +78,11 @@ class History(NamedTuple):
     step_total: np.ndarray  # (2, N, 3) the same, summed over y
 
 
-FILL = {"last": NEVER, "tie": np.inf, "node_last": NEVER, "pair_table": NONE, "step_table": NONE}
-FILL |= dict.fromkeys(("last_type", "after", "before", "head", "node_last_type", "recent", "latest"), NONE)
-WHOLE = ("pair_table", "source", "target", "last_type", "share_at", "after", "before", "head", "degree")
-WHOLE += ("node_last_type", "recent", "latest", "step_table", "step_key", "sizes")
+FILL = {"node_last": NEVER, "pair_table": NONE, "step_table": NONE}
+FILL |= dict.fromkeys(("head", "node_last_type", "recent", "latest"), NONE)
+WHOLE = ("pair_table", "source", "target", "count", "type_count", "last_type", "share_at", "after", "before")
+WHOLE += ("head", "degree", "node_last_type", "recent", "latest", "step_table")
+LONG = ("step_key", "sizes")
 PAIRS = ("source", "target", "fade", "count", "last", "type_count", "last_type", "tie", "share", "share_at")
 PAIRS += ("after", "before")
 STEPS = ("step_key", "step_fade")
@@ -134,8 +137,12 @@ def table_size(slots: int) -> int:
 
 
 def new_array(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """An array of the state in which nothing has happened."""
-    return np.full(shape, FILL.get(name, 0), np.int64 if name in WHOLE else np.float64)
+    """An array of the state in which nothing has happened; a slot is filled when it is made.
+
+    Zeros that nobody has written take no memory yet, so that room for many slots costs nothing.
+    """
+    dtype = np.int32 if name in WHOLE else np.int64 if name in LONG else np.float64
+    return np.full(shape, FILL[name], dtype) if name in FILL else np.zeros(shape, dtype)
 
 
 def new_history(nodes: int, types: int, day_offset: float = 0.0, week_offset: float = 0.0) -> History:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from model.history.reading import Answers, Pass
 from model.history.registry import Statistic
+from model.rem.audience import audience_of
 from model.rem.network import Layout, Weights, log_intensities, log_intensity
 from pipeline.progress import duration
 
@@ -25,7 +27,7 @@ IN_WORDS = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the first seed says of all candidates (M) of one node, and why."""
+    """What the first seed says of the candidates (M) of one node, and why."""
 
     candidates: np.ndarray  # (M) nodes
     statistics: tuple[str, ...]
@@ -50,26 +52,35 @@ class Explanation:
 
 
 @torch.no_grad()
-def explain(reading: Pass, weights: Weights, layout: Layout, node: int, now: float) -> Explanation:
-    """The first seed on every other node as the target of `node` at second `now`.
+def explain(
+    reading: Pass, weights: Weights, layout: Layout, node: int, now: float, also: np.ndarray | None = None
+) -> Explanation:
+    """The first seed on the audience of `node` as its targets at second `now`, with those in `also`.
 
     `reading` standardizes as the weights ask for.
     """
     first = {name: tensor[:1] for name, tensor in weights.items()}
-    others = np.delete(np.arange(reading.events.stream.nodes), node)
-    plain = Pass(reading.events, by_role=reading.by_role, history=reading.history, memories=reading.memories)
-    answers = Answers(*(part[others] for part in reading.ask(node, now)))
+    others, weight = audience_of(reading, node, now, also).without(node)
+    answers = reading.ask(node, now, others=others)
     x, met = torch.from_numpy(layout.inputs_of(answers.x)), torch.from_numpy(answers.met)
     parts = log_intensities(first, layout, x, met)  # (1, M, 1 + r)
-    added = contributions(first, layout, answers, reading.statistics)
+    added = contributions(first, layout, answers, reading.statistics, weight)
     return Explanation(
         others,
         tuple(one.name for one in reading.statistics),
-        plain.ask(node, now).x[others],
-        log_intensity(parts)[0].double().softmax(0).numpy(),
+        reading.as_listed().ask(node, now, others=others).x,
+        shares(log_intensity(parts), weight)[0].numpy(),
         {group: values[0] for group, values in added.items()},
         parts[0].argmax(1).numpy() - 1,
     )
+
+
+def shares(log_intensity: Tensor, weight: np.ndarray) -> Tensor:
+    """λ of each candidate in the sum over all nodes, from log λ (S, M); each stands for `weight` (M)."""
+    logs = log_intensity.double()
+    if (weight == 1).all():
+        return logs.softmax(1)
+    return (logs - (logs + torch.from_numpy(weight).log()).logsumexp(1, keepdim=True)).exp()
 
 
 def group_columns(layout: Layout, statistics: Sequence[Statistic]) -> dict[str, np.ndarray]:
@@ -80,15 +91,20 @@ def group_columns(layout: Layout, statistics: Sequence[Statistic]) -> dict[str, 
 
 @torch.no_grad()
 def contributions(
-    weights: Weights, layout: Layout, answers: Answers, statistics: Sequence[Statistic]
+    weights: Weights,
+    layout: Layout,
+    answers: Answers,
+    statistics: Sequence[Statistic],
+    weight: np.ndarray,
 ) -> dict[str, np.ndarray]:
     """By group: log λ minus log λ with the group's statistics as the average candidate has them, (S, M).
 
-    `answers` are standardized, about all M candidates of one node.
+    `answers` are standardized, about the M candidates of one node; each stands for `weight` (M) of them.
     """
     x, met = torch.from_numpy(layout.inputs_of(answers.x)), torch.from_numpy(answers.met)
     whole = log_intensity(log_intensities(weights, layout, x, met))
-    average = x.mean(0)
+    of = torch.from_numpy(weight.astype(np.float32))
+    average = x.mean(0) if (of == 1).all() else of @ x / of.sum()
     added = {}
     for group, columns in group_columns(layout, statistics).items():
         without = x.clone()

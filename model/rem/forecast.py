@@ -89,13 +89,14 @@ class RemForecaster(Forecaster):
         """
         rows = super().predict(node, at, top)
         source = self.number_of(node)
-        explanation = explain(self.reading, self.weights, self.layout, source, self.second_of(at))
-        places = np.searchsorted(explanation.candidates, rows["node"].to_numpy()).tolist()
+        partners = rows["node"].to_numpy()
+        explanation = explain(self.reading, self.weights, self.layout, source, self.second_of(at), partners)
+        places = np.searchsorted(explanation.candidates, partners).tolist()
         return rows.with_columns(
             why=pl.Series(map(explanation.why, places), dtype=pl.String),
             contributions=pl.Series(map(explanation.contributions, places)),
             edge_type=pl.Series(map(explanation.edge_type, places), dtype=pl.Int32),
-            **self.times(source, rows["node"].to_numpy(), self.second_of(at)),
+            **self.times(source, partners.astype(np.int64), self.second_of(at)),
         )
 
     def times(self, node: int, partners: np.ndarray, now: float) -> dict[str, pl.Series | pl.Expr]:
@@ -105,7 +106,7 @@ class RemForecaster(Forecaster):
         # The hazard standardizes for itself and reads no LDG: the same history, as it is.
         own = tuple(memory for memory in self.reading.memories if isinstance(memory, OwnMemory))
         plain = Pass(replace(self.events, course=None), history=self.reading.history, memories=own)
-        times = forecast_pairs(self.pairs, plain.ask(node, now).x[partners])
+        times = forecast_pairs(self.pairs, plain.ask(node, now, others=partners).x)
         return {
             "within_day": pl.Series(times.within["1 d"]),
             "expected_days": pl.Series(times.expected / DAY),

@@ -1,6 +1,7 @@
 """Learning the weights of a relational-event model from a period of a stream."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import cos, pi
 
@@ -15,14 +16,18 @@ from model.rem.candidates import draw_candidates, learned_events
 from model.rem.loss import conditional_logit
 from model.rem.network import Layout, dropout_masks, initial_weights, log_intensities, log_intensity
 from model.rem.settings import RemSettings
+from model.stream import Stream
 from pipeline.rem_variants import RemVariant
 
 READ_AT_ONCE = 100  # events whose statistics are made before they are kept at half precision
+MOST_SHUFFLED = 65_536  # events that are shuffled together, if there are no more to learn from
+PIECE = 8_192  # events that are shuffled together if there are
+MOST_STANDARDIZED = 8_192  # events that means and deviations are taken from
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Standardized statistics of one epoch's events and candidates, and which pairs have a past."""
+    """Standardized statistics of a piece of an epoch: events and candidates, and which pairs have a past."""
 
     x: np.ndarray  # (M, 2, 1 + C, F) float16
     met: np.ndarray  # (M, 2, 1 + C) bool
@@ -51,32 +56,72 @@ def new_fit(layout: Layout, settings: RemSettings) -> Fit:
     )
 
 
-def make_sample(
+def events_to_learn(stream: Stream, settings: RemSettings, end: int) -> np.ndarray:
+    """Positions of the events before `end` to learn from: without the first, whose past is short."""
+    return learned_events(stream, min(settings.silent, end // 10), end)
+
+
+def pieces_of(events: int) -> list[slice]:
+    """The pieces that an epoch of so many events is shuffled in: one, or many where memory asks for it."""
+    size = max(events, 1) if events <= MOST_SHUFFLED else PIECE
+    return [slice(start, min(start + size, events)) for start in range(0, events, size)]
+
+
+def make_samples(
     events: Events, variant: RemVariant, settings: RemSettings, layout: Layout, fit: Fit, end: int
-) -> Sample:
-    """What the next epoch of `fit` learns from: events before `end`, with the candidates of that epoch."""
+) -> Iterator[Sample]:
+    """What the next epoch of `fit` learns from, piece by piece along the stream.
+
+    Events before `end`, with the candidates of that epoch. The standard is taken first if there is none.
+    """
     if fit.standard is None:
         fit.standard = Standard.of(spread_sample(events, variant, settings, end))
     reading = Pass(events, by_role=variant.by_role, standard=fit.standard)
     stream = events.stream
-    asked = learned_events(stream, min(settings.silent, end // 10), end)
+    asked = events_to_learn(stream, settings, end)
     random = np.random.default_rng([fit.epoch, 2_013])
+    for piece in pieces_of(len(asked)):
+        yield read_sample(reading, asked[piece], settings, layout, random)
+
+
+def read_sample(
+    reading: Pass, asked: np.ndarray, settings: RemSettings, layout: Layout, random: np.random.Generator
+) -> Sample:
+    """Statistics of the events at the positions `asked` and of drawn candidates, at half precision."""
+    stream = reading.events.stream
     shape = (len(asked), 2, 1 + min(settings.candidates, stream.nodes - 2))
     sample = Sample(np.empty((*shape, len(layout.columns)), np.float16), np.empty(shape, bool))
+    kept = torch.from_numpy(
+        sample.x
+    )  # torch rounds to half precision many times faster than numpy, and alike
     for start in range(0, len(asked), READ_AT_ONCE):
         part = slice(start, start + READ_AT_ONCE)
         candidates = draw_candidates(stream, asked[part], settings.candidates, random)
         x, sample.met[part] = reading.read(int(asked[part][-1]) + 1, asked[part], candidates)
-        sample.x[part] = layout.inputs_of(x)
+        kept[part] = torch.from_numpy(layout.inputs_of(x))
     return sample
 
 
 def spread_sample(events: Events, variant: RemVariant, settings: RemSettings, end: int) -> np.ndarray:
-    """Statistics of every eighth event to learn from: enough for means and deviations."""
+    """Statistics of every eighth event to learn from, or of fewer: enough for means and deviations."""
     reading = Pass(events, by_role=variant.by_role)
-    asked = learned_events(events.stream, min(settings.silent, end // 10), end)[::8]
+    asked = events_to_learn(events.stream, settings, end)
+    asked = asked[:: max(8, -(-len(asked) // MOST_STANDARDIZED))]
     candidates = draw_candidates(events.stream, asked, settings.candidates, np.random.default_rng(7))
     return reading.read(end, asked, candidates).x
+
+
+def ahead(samples: Iterator[Sample]) -> Iterator[Sample]:
+    """The same, the next one being made by another thread while one is learned from."""
+
+    def following() -> Sample | None:
+        return next(samples, None)
+
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(following)
+        while (sample := coming.result()) is not None:
+            coming = thread.submit(following)
+            yield sample
 
 
 def rate_at(step: int, steps: int, settings: RemSettings) -> float:
@@ -89,21 +134,27 @@ def rate_at(step: int, steps: int, settings: RemSettings) -> float:
 
 
 def learn_epoch(
-    fit: Fit, sample: Sample, layout: Layout, settings: RemSettings, advance: Callable[[int, str], None]
+    fit: Fit,
+    samples: Iterable[Sample],
+    events: int,
+    layout: Layout,
+    settings: RemSettings,
+    advance: Callable[[int, str], None],
 ) -> None:
-    """One pass over the shuffled events of `sample`, a step of AdamW per batch."""
-    events = len(sample.x)
-    per_epoch = -(-events // settings.batch)
-    order = np.random.default_rng([fit.epoch, 84]).permutation(events)
+    """One pass over `events` in pieces, each shuffled for itself, a step of AdamW per batch."""
+    per_epoch = sum(-(-(piece.stop - piece.start) // settings.batch) for piece in pieces_of(events))
+    random = np.random.default_rng([fit.epoch, 84])
     generators = [
         torch.Generator().manual_seed((seed + 1) * 1_000_003 + fit.epoch) for seed in settings.seeds
     ]
-    for start in range(0, events, settings.batch):
-        rows = np.sort(order[start : start + settings.batch])
-        rate = rate_at(fit.steps, per_epoch * settings.epochs, settings)
-        losses = learn_batch(fit, sample.x[rows], sample.met[rows], layout, settings, rate, generators)
-        fit.losses.append(losses)
-        advance(len(rows), f"loss {losses.mean():.3f}")
+    for sample in samples:
+        order = random.permutation(len(sample.x))
+        for start in range(0, len(order), settings.batch):
+            rows = np.sort(order[start : start + settings.batch])
+            rate = rate_at(fit.steps, per_epoch * settings.epochs, settings)
+            losses = learn_batch(fit, sample.x[rows], sample.met[rows], layout, settings, rate, generators)
+            fit.losses.append(losses)
+            advance(len(rows), f"loss {losses.mean():.3f}")
     fit.epoch += 1
 
 

@@ -6,12 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from model.history.moment import SMALL
 from model.history.reading import Answers, Pass
 from model.history.statistics import ACTOR, BETWEEN, MOMENT, PAST, TARGET
 from model.rem.network import Layout, Weights, from_first, log_intensities, seeds_of
+from model.stream import COMMUNICATION, Stream
 from pipeline.results.metrics import mid_ranks
 
 ROWS_AT_ONCE = 8192  # pairs of nodes scored together: a network's first layer stays in the processor's cache
+MOST_SCORED = 100_000_000  # pairs of nodes scored to rank a period: in a large network for some of its events
 
 
 @torch.no_grad()
@@ -62,29 +65,106 @@ def score_everyone(
     return result
 
 
-def rank_events(
-    reading: Pass, end: int, weights: Weights, layout: Layout, advance: Callable[[int], None]
-) -> np.ndarray:
-    """Ranks of the target and of the actor of each event from where `reading` stands to `end`: (S, E, 2).
+def ranked_events(stream: Stream, begin: int, end: int) -> np.ndarray:
+    """Positions of the events in `[begin, end)` that are ranked: all of them, if that can be afforded.
 
-    `reading` standardizes as the weights ask for. They stay as they are; every event enters the history after
-    it was ranked.
+    Otherwise communications spread evenly, as many as `MOST_SCORED` pairs allow.
+    """
+    most = MOST_SCORED // (2 * stream.nodes)
+    if end - begin <= most:
+        return np.arange(begin, end)
+    every = begin + np.flatnonzero(stream.k[begin:end] == COMMUNICATION)
+    if len(every) <= most:
+        return every
+    return every[np.linspace(0, len(every) - 1, max(most, 1)).round().astype(int)]
+
+
+def rank_events(
+    reading: Pass, ranked: np.ndarray, weights: Weights, layout: Layout, advance: Callable[[int], None]
+) -> np.ndarray:
+    """Ranks of the target and of the actor of the events at the positions `ranked`: (S, E, 2).
+
+    `reading` stands before the first and standardizes as the weights ask for. They stay as they are; every
+    event enters the history after it was ranked, those between them as well.
     """
     stream = reading.events.stream
     nodes, seeds = stream.nodes, len(next(iter(weights.values())))
+    if nodes > SMALL:
+        return rank_among_many(reading, ranked, weights, layout, advance)
     batch = max(1, ROWS_AT_ONCE // (2 * nodes))
-    ranked = []
-    while reading.position < end:
-        chunk = np.arange(reading.position, min(reading.position + batch, end))
+    ranks = np.empty((seeds, len(ranked), 2))
+    for start in range(0, len(ranked), batch):
+        chunk = ranked[start : start + batch]
         everyone = np.broadcast_to(np.arange(nodes), (len(chunk), 2, nodes))
         x, met = reading.read(int(chunk[-1]) + 1, chunk, everyone)
         ends = stream.u[chunk], stream.v[chunk]
-        ranks = np.empty((seeds, len(chunk), 2))
         for side in range(2):
             known, truth = ends[side], ends[1 - side]
             answers = Answers(np.ascontiguousarray(x[:, side]), met[:, side])
             scores = score_everyone(weights, layout, answers, known, acts=side == 0 or not reading.by_role)
-            ranks[:, :, side] = [mid_ranks(of, truth, known) for of in scores]
-        ranked.append(ranks)
+            ranks[:, start : start + batch, side] = [mid_ranks(of, truth, known) for of in scores]
         advance(len(chunk))
-    return np.concatenate(ranked, 1) if ranked else np.empty((seeds, 0, 2))
+    return ranks
+
+
+def rank_among_many(
+    reading: Pass, ranked: np.ndarray, weights: Weights, layout: Layout, advance: Callable[[int], None]
+) -> np.ndarray:
+    """The same in a network so large that one event's candidates are scored in parts, ties in bulk."""
+    stream, seeds = reading.events.stream, len(next(iter(weights.values())))
+    ranks = np.empty((seeds, len(ranked), 2))
+    for row, event in enumerate(ranked.tolist()):
+        reading.skip(event)
+        ends = int(stream.u[event]), int(stream.v[event])
+        for side in range(2):
+            known, truth = ends[side], ends[1 - side]
+            nodes, weight = candidates_of(reading, known)
+            acts = side == 0 or not reading.by_role
+            now = float(stream.seconds[event])
+            scores = score_candidates(reading, weights, layout, known, now, nodes, acts=acts)
+            # A truth that never did anything is one of those that the last candidate stands for.
+            place = min(int(np.searchsorted(nodes[:-1], truth)), len(nodes) - 1)
+            place = place if nodes[place] == truth else len(nodes) - 1
+            own = scores[:, place, None]
+            above, level = ((scores > own) * weight).sum(1), ((scores == own) * weight).sum(1) - 1
+            ranks[:, row, side] = above + level / 2
+        advance(1)
+    return ranks
+
+
+def candidates_of(reading: Pass, anchor: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates (M) that stand for all nodes but the anchor, and for how many each stands (M).
+
+    Nodes that never did anything, and were never tied to anybody, have the same statistics with everyone: one
+    of them, the last candidate, stands for all, however many they are. Own columns tell them apart.
+    """
+    degree = reading.history.degree  # (N, 5)
+    seen = np.ones(len(degree), bool) if reading.memories else degree.max(1) > 0
+    silent = np.flatnonzero(~seen)
+    silent = silent[silent != anchor]
+    seen[anchor] = False
+    nodes = np.concatenate([np.flatnonzero(seen), silent[:1]])
+    weight = np.ones(len(nodes))
+    if len(silent):
+        weight[-1] = len(silent)
+    return nodes, weight
+
+
+def score_candidates(
+    reading: Pass,
+    weights: Weights,
+    layout: Layout,
+    anchor: int,
+    now: float,
+    nodes: np.ndarray,
+    *,
+    acts: bool,
+) -> np.ndarray:
+    """log λ of an anchor, which `acts` or is acted on, with each of `nodes` at second `now`: (S, M)."""
+    parts = []
+    for start in range(0, len(nodes), ROWS_AT_ONCE):
+        part = np.concatenate([[anchor], nodes[start : start + ROWS_AT_ONCE]])  # what is shared comes from it
+        x, met = reading.ask(anchor, now, acts=acts, others=part)
+        scores = score_everyone(weights, layout, Answers(x[None], met[None]), np.zeros(1, int), acts=acts)
+        parts.append(scores[:, 0, 1:])
+    return np.concatenate(parts, 1)

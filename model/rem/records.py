@@ -16,13 +16,14 @@ from model.history.events import Events
 from model.history.reading import Pass
 from model.history.room import to_arrays
 from model.history.standard import Standard
+from model.rem.audience import audience_of, most_active
 from model.rem.explain import explain
 from model.rem.ldg import WEIGHTS, FrozenLdg
 from model.rem.network import Layout, Weights, log_intensity
-from model.rem.ranking import rank_events, score
+from model.rem.ranking import rank_events, ranked_events, score
 from model.rem.settings import RemSettings
 from model.rem.standard import standard_of, standard_tensors
-from model.stream import Stream
+from model.stream import COMMUNICATION, Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
 from pipeline.progress import Progress
@@ -57,8 +58,7 @@ class Chosen:
     def nothing(cls, like: dict[str, Tensor], stream: Stream, seeds: tuple[int, ...]) -> Self:
         """Before anything is chosen."""
         weights = {name: torch.zeros_like(tensor) for name, tensor in like.items()}
-        validation, test = stream.splits
-        return cls(weights, None, np.zeros((len(seeds), test - validation, 2)))
+        return cls(weights, None, np.zeros((len(seeds), len(ranked_events(stream, *stream.splits)), 2)))
 
     def take(
         self, rows: list[int], weights: dict[str, Tensor], standard: Standard | None, ranks: np.ndarray | None
@@ -132,9 +132,13 @@ def write_rem_records(
     write_parquet(ATTENTION.cast(graph), folder / "attention.parquet")
     write_parquet(POSTERIOR.cast(graph), folder / "posterior.parquet")
     write_parquet(pl.DataFrame(schema=EMBEDDINGS.types), folder / "embeddings.parquet")
-    with Progress(f"rank {variant.key}", len(stream) - test, "events", log) as progress:
-        ranks = rank_events(reading, len(stream), weights, layout, progress.advance)
-    rankings = ranking_rows(stream, np.concatenate([chosen[0].ranks, ranks], 1), seeds)
+    judged = ranked_events(stream, validation, test), ranked_events(stream, test, len(stream))
+    with Progress(f"rank {variant.key}", len(judged[1]), "events", log) as progress:
+        ranks = rank_events(reading, judged[1], weights, layout, progress.advance)
+    reading.skip(len(stream))
+    rankings = ranking_rows(
+        stream, np.concatenate(judged), np.concatenate([chosen[0].ranks, ranks], 1), seeds
+    )
     write_parquet(RANKINGS.cast(rankings), folder / "rankings.parquet")
     predictions, added = forecasts(reading, weights, layout, seeds[0])
     write_parquet(PREDICTIONS.cast(predictions), folder / "predictions.parquet")
@@ -151,6 +155,10 @@ def write_rem_records(
         "chosen_epoch": {str(seed): int(epoch) for seed, epoch in zip(seeds, epochs, strict=True)},
         "stopped": {},
         "not_ranked": {"associations_of_another_relation": 0},
+        "ranked": {
+            split: int((stream.k[of_split] == COMMUNICATION).sum())
+            for split, of_split in zip(("validation", "test"), judged, strict=True)
+        },
         "by_role": variant.by_role,
         "training_seconds": round(seconds, 3),
         "commit": commit(),
@@ -165,15 +173,15 @@ def history_tensors(reading: Pass, prefix: str) -> dict[str, Tensor]:
     return {prefix + name: torch.from_numpy(array) for name, array in to_arrays(reading.history).items()}
 
 
-def ranking_rows(stream: Stream, ranks: np.ndarray, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """One row per seed and event after training."""
-    validation, test = stream.splits
-    after = np.arange(validation, len(stream))
+def ranking_rows(
+    stream: Stream, ranked: np.ndarray, ranks: np.ndarray, seeds: tuple[int, ...]
+) -> pl.DataFrame:
+    """One row per seed and event at the positions `ranked`."""
     return pl.DataFrame(
         {
-            "seed": np.repeat(np.array(seeds), len(after)),
-            "idx": np.tile(stream.idx[validation:], len(seeds)),
-            "split": np.tile(np.where(after < test, "validation", "test"), len(seeds)),
+            "seed": np.repeat(np.array(seeds), len(ranked)),
+            "idx": np.tile(stream.idx[ranked], len(seeds)),
+            "split": np.tile(np.where(ranked < stream.splits[1], "validation", "test"), len(seeds)),
             "rank_v": ranks[:, :, 0].reshape(-1),
             "rank_u": ranks[:, :, 1].reshape(-1),
         }
@@ -218,20 +226,20 @@ def latent_graph(
 
     `weight` is αᵏ_ab/Σ_c λ_ac, the probability that a's next event goes to b along edge type k; `posterior`
     is Sᵏ_ab = αᵏ_ab/λ_ab, the probability that an event of this pair comes along k. Before the first event no
-    pair has a past, so the graph `initial` has no rows.
+    pair has a past, so the graph `initial` has no rows. In a large network it is that of the most active.
     """
     if variant.form != "branching":
         return pl.DataFrame(schema=GRAPH)
     stream, now = reading.events.stream, moment_of(reading)
     parts = []
-    for node in range(stream.nodes):
-        answers = reading.ask(node, now)
-        there = answers.met & (np.arange(stream.nodes) != node)
-        logs = score(weights, layout, answers).double()  # (S, N, 1 + r)
+    for node in most_active(reading.history).tolist():
+        others, weight = audience_of(reading, node, now)
+        answers = reading.ask(node, now, others=others)
+        logs = score(weights, layout, answers).double()  # (S, M, 1 + r)
         total = log_intensity(logs)
-        total[:, node] = -torch.inf
-        probability = (logs[:, :, 1:] - total.logsumexp(1)[:, None, None]).exp().numpy()[:, there]
-        posterior = (logs[:, :, 1:] - total[:, :, None]).exp().numpy()[:, there]
+        everyone = (total + torch.from_numpy(weight).log()).logsumexp(1)[:, None, None]
+        probability = (logs[:, :, 1:] - everyone).exp().numpy()[:, answers.met]
+        posterior = (logs[:, :, 1:] - total[:, :, None]).exp().numpy()[:, answers.met]
         s, partner, edge_type = np.indices(probability.shape).reshape(3, -1)
         parts.append(
             pl.DataFrame(
@@ -239,7 +247,7 @@ def latent_graph(
                     "seed": np.array(seeds)[s],
                     "edge_type": edge_type,
                     "u": np.full(len(s), node),
-                    "v": np.flatnonzero(there)[partner],
+                    "v": others[answers.met][partner],
                     "weight": probability.reshape(-1),
                     "posterior": posterior.reshape(-1),
                 }
@@ -258,14 +266,14 @@ def latent_graph(
 def forecasts(
     reading: Pass, weights: Weights, layout: Layout, seed: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The likeliest targets of every node's next event after the last one, for the first seed, and why.
+    """The likeliest targets of each node's next event after the last one, for the first seed, and why.
 
     `density` is the probability that the node's next event goes to the partner. The second table holds the
     contribution of each group of statistics to log λ, against the average candidate.
     """
-    stream, now = reading.events.stream, moment_of(reading)
+    now = moment_of(reading)
     rows, parts = [], []
-    for node in range(stream.nodes):
+    for node in most_active(reading.history).tolist():
         explanation = explain(reading, weights, layout, node, now)
         for rank, at in enumerate(np.argsort(-explanation.probability, kind="stable")[:PARTNERS].tolist()):
             pair = (seed, node, int(explanation.candidates[at]))

@@ -7,6 +7,7 @@ from pipeline.rem_variants import RemVariant
 
 VERSION = 2  # of the statistics, the mathematics and the files: raise it when one of them changes
 LARGE = 30_000  # communications to learn from, from which on a stream counts as large
+HUGE = 1_000_000  # and from which on once through it is enough
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,8 @@ class RemSettings:
 
     `candidates` are drawn beside the truth for each event and direction, anew in every epoch. The first
     `silent` events are only observed: the past is too short to learn from. A large stream takes half the
-    epochs and batches twice as large, so that the number of steps grows less than the stream.
+    epochs and batches twice as large, so that the number of steps grows less than the stream; a huge one
+    takes a quarter of the epochs and batches eight times as large.
     """
 
     seeds: tuple[int, ...] = tuple(range(10))
@@ -50,7 +52,8 @@ class RemSettings:
         """The settings for a stream with so many communications to learn from."""
         if events < LARGE:
             return self
-        return replace(self, epochs=-(-self.epochs // 2), batch=2 * self.batch)
+        fewer, larger = (2, 2) if events < HUGE else (4, 8)
+        return replace(self, epochs=-(-self.epochs // fewer), batch=larger * self.batch)
 
 
 def rem_identity(

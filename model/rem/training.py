@@ -15,9 +15,9 @@ from model.history.events import Events, load_events, statistics_of
 from model.history.reading import Pass
 from model.rem.candidates import learned_events
 from model.rem.ldg import TrainedLdg, trained_ldg
-from model.rem.learning import Fit, learn_epoch, make_sample, new_fit
+from model.rem.learning import Fit, ahead, events_to_learn, learn_epoch, make_samples, new_fit
 from model.rem.network import Layout, layout_of
-from model.rem.ranking import rank_events
+from model.rem.ranking import rank_events, ranked_events
 from model.rem.records import Chosen, write_rem_records
 from model.rem.settings import RemSettings, rem_identity
 from model.rem.standard import standard_of, standard_tensors
@@ -82,11 +82,11 @@ class Training:
         started = time.perf_counter()
         validation, test = self.events.stream.splits
         end = validation if self.stage == CHOOSING else test
-        sample = make_sample(self.events, self.variant, self.settings, self.layout, self.fit, end)
+        count = len(events_to_learn(self.events.stream, self.settings, end))
+        samples = ahead(make_samples(self.events, self.variant, self.settings, self.layout, self.fit, end))
         label = f"{self.variant.key}: epoch {self.fit.epoch + 1}/{self.settings.epochs}"
-        with Progress(label, len(sample.x), "events", log) as progress:
-            learn_epoch(self.fit, sample, self.layout, self.settings, progress.advance)
-        del sample
+        with Progress(label, count, "events", log) as progress:
+            learn_epoch(self.fit, samples, count, self.layout, self.settings, progress.advance)
         if self.stage == CHOOSING:
             self.measure()
         else:
@@ -107,8 +107,9 @@ class Training:
         assert standard is not None
         reading = Pass(self.events, by_role=self.variant.by_role, standard=standard)
         reading.skip(validation)
-        ranks = rank_events(reading, test, self.current, self.layout, lambda _: None)
-        asked = stream.k[validation:test] == COMMUNICATION
+        ranked = ranked_events(stream, validation, test)
+        ranks = rank_events(reading, ranked, self.current, self.layout, lambda _: None)
+        asked = stream.k[ranked] == COMMUNICATION
         mar = ranks[:, asked].mean(axis=(1, 2)) if asked.any() else np.zeros(len(ranks))
         self.measured.append(mar.tolist())
         here = [n for n, epoch in enumerate(self.chosen_epochs()) if epoch == len(self.measured)]

@@ -40,6 +40,7 @@ GAPS = 5  # latest waits of a node in its context
 KINDS_BACK = 3  # latest events of a node whose role and type are in its context
 LONG_AGO = 1e8  # seconds
 EVIDENCE = 8
+MOST_WAITS = 1 << 18  # whose evidence is kept: bounds memory however long the stream
 
 
 def node_waits(stream: Stream) -> tuple[Waits, np.ndarray, np.ndarray]:
@@ -55,10 +56,17 @@ def node_waits(stream: Stream) -> tuple[Waits, np.ndarray, np.ndarray]:
 
 
 class Remembered(NamedTuple):
-    """What is known as each wait begins."""
+    """What is known as each of W waits begins, or as each of those begins that are kept."""
 
     context: np.ndarray  # (W, C) float32
     evidence: np.ndarray  # (W, B, 8) float32
+
+
+def kept_waits(waits: int) -> np.ndarray:
+    """Which of so many waits are learned from and forecast: all, or `MOST_WAITS` spread evenly."""
+    if waits <= MOST_WAITS:
+        return np.arange(waits)
+    return np.linspace(0, waits - 1, MOST_WAITS).round().astype(np.int64)
 
 
 def remember(
@@ -73,21 +81,24 @@ def remember(
     """One pass over the beginnings of `waits`; their ends are known only when the next one begins.
 
     `kind` (W) numbers role and type of the event that begins each wait, from 0 to `kinds` − 1; `week_hour` is
-    when the stream's clock starts, in hours since Monday's midnight.
+    when the stream's clock starts, in hours since Monday's midnight. What is known is kept of `kept_waits`.
     """
-    _, pair = np.unique(np.sort(np.stack([waits.node, partner]), axis=0), axis=1, return_inverse=True)
-    rows, bins = len(waits), len(edges) - 1
+    low, high = np.minimum(waits.node, partner), np.maximum(waits.node, partner)
+    _, pair = np.unique(low * nodes + high, return_inverse=True)
+    kept, bins = kept_waits(len(waits)), len(edges) - 1
+    place = np.full(len(waits), -1)
+    place[kept] = np.arange(len(kept))
     remembered = Remembered(
-        np.empty((rows, context_width(kinds)), dtype=np.float32),
-        np.empty((rows, bins, EVIDENCE), dtype=np.float32),
+        np.empty((len(kept), context_width(kinds)), dtype=np.float32),
+        np.empty((len(kept), bins, EVIDENCE), dtype=np.float32),
     )
     memory = new_memory(nodes, bins, kinds, int(pair.max(initial=0)) + 1)
-    follow(waits.node, partner, pair.ravel(), kind, waits.began, edges, week_hour, memory, remembered)
+    follow(waits.node, partner, pair, kind, waits.began, edges, week_hour, memory, place, remembered)
     return remembered
 
 
 def remember_events(events: Events, edges: np.ndarray) -> tuple[Waits, Remembered]:
-    """The waits of all nodes of a stream, and what is known as each begins."""
+    """The waits of all nodes of a stream, and what is known as each of `kept_waits` begins."""
     stream = events.stream
     waits, partner, role = node_waits(stream)
     types = len(events.types)
@@ -154,8 +165,11 @@ def new_memory(nodes: int, bins: int, kinds: int, pairs: int) -> Memory:
 
 
 @njit(cache=True)
-def follow(node, partner, pair, kind, began, edges, week_hour, memory, remembered):  # noqa: ANN001, ANN201 - compiled for these arrays
-    """The pass: fade what all share, end the node's wait, enter the event, say what is known now."""
+def follow(node, partner, pair, kind, began, edges, week_hour, memory, place, remembered):  # noqa: ANN001, ANN201 - compiled for these arrays
+    """The pass: fade what all share, end the node's wait, enter the event, say what is known now.
+
+    `place` (W) is where that is written for each wait, −1 if nowhere.
+    """
     now = began[0] if len(began) else 0.0
     kinds = len(memory.alike)
     for row in range(len(node)):
@@ -181,12 +195,15 @@ def follow(node, partner, pair, kind, began, edges, week_hour, memory, remembere
             memory.kinds[a, back] = memory.kinds[a, back - 1]
         memory.kinds[a, 0] = kind[row]
         weekday = int(((week_hour + at / HOUR) // 24.0) % 7)
-        describe(memory, a, b, pair[row], role, at, before, hour, weekday, remembered.context[row])
+        if place[row] >= 0:
+            context = remembered.context[place[row]]
+            describe(memory, a, b, pair[row], role, at, before, hour, weekday, context)
         if role == 1:  # the second row of an event: the pair has met
             memory.met[pair[row]] *= np.exp(-(at - memory.met_last[pair[row]]) / MET_TAUS)
             memory.met[pair[row]] += 1.0
             memory.met_last[pair[row]] = at
-        weigh_bins(memory, a, hour, edges, remembered.evidence[row])
+        if place[row] >= 0:
+            weigh_bins(memory, a, hour, edges, remembered.evidence[place[row]])
 
 
 @njit(cache=True)

@@ -6,7 +6,10 @@ With r_j = exp(η_j) events per day in bin j of the time ahead, and d_j the days
 
 the rate of the last bin going on for ever. A wait that ends after s, in bin j, has likelihood
 r_j exp(−Σ_i r_i d_i), one that is still open after s has exp(−Σ_i r_i d_i). η comes from a small network of
-the statistics of `model.history` at the moment of asking.
+the statistics of `model.history` at the moment of asking. How pairs that had just met came out within a day
+corrects the probability p of an event within a day from then on (`model.when.reliability`). With q instead of
+p, both sides of the day keep their shape: P(within s) becomes q P(within s)/p for a shorter time s, and
+P(not within s) becomes (1 − q) P(not within s)/(1 − p) for a longer one.
 
     hazard = learn_pairs(events, end, PairSettings(), seed=0)
     times = forecast_pairs(hazard, reading.ask(node, now).x)
@@ -24,7 +27,8 @@ from model.checkpoint import read_tensors, write_tensors
 from model.history.events import Events
 from model.history.standard import Standard
 from model.rem.standard import standard_of, standard_tensors
-from model.when.questions import ask_all, learning_questions
+from model.when.questions import Asked, ask_all, learning_questions
+from model.when.reliability import Reliability
 from model.when.settings import PairSettings
 from pipeline.results.waits import DAY, HORIZONS, differences
 
@@ -32,6 +36,7 @@ from pipeline.results.waits import DAY, HORIZONS, differences
 EDGES = np.array([0, 1, 10, 60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_600]) / DAY
 EDGES = np.append(EDGES, [1, 2, 4, 7, 14, 30])
 ROWS_AT_ONCE = 65_536
+TINY = np.finfo(np.float64).tiny
 
 
 class PairHazard(nn.Module):
@@ -40,6 +45,7 @@ class PairHazard(nn.Module):
     def __init__(self, standard: Standard, settings: PairSettings) -> None:
         super().__init__()
         self.standard, self.settings = standard, settings
+        self.reliability = Reliability()
         inputs, hidden, bins = len(standard.mean), settings.hidden, len(EDGES)
         self.skip = nn.Linear(inputs, bins)
         nn.init.zeros_(self.skip.weight)
@@ -69,8 +75,13 @@ class PairHazard(nn.Module):
     def save(self, path: Path) -> None:
         """Write everything that `load` needs."""
         write_tensors(
-            {**self.state_dict(), **standard_tensors(self.standard)},
-            {"settings": asdict(self.settings)},
+            {
+                **self.state_dict(),
+                **standard_tensors(self.standard),
+                "forecasts": torch.from_numpy(self.reliability.forecasts),
+                "surplus": torch.from_numpy(self.reliability.surplus),
+            },
+            {"settings": asdict(self.settings), "moment": self.reliability.moment},
             path,
         )
 
@@ -83,6 +94,8 @@ class PairHazard(nn.Module):
             raise ValueError(f"{path} is no pair hazard: learn it again")
         hazard = cls(standard, PairSettings(**header["settings"]))
         hazard.load_state_dict({name: tensors[name] for name in hazard.state_dict()})
+        forecasts, surplus = tensors["forecasts"].numpy(), tensors["surplus"].numpy()
+        hazard.reliability = Reliability(forecasts, surplus, header["moment"])
         return hazard.eval()
 
 
@@ -100,8 +113,17 @@ def forecast_pairs(hazard: PairHazard, statistics: np.ndarray) -> PairTimes:
     `statistics` (M, F) are those of a node with its candidates at the moment of asking: `Pass.ask`.
     """
     rates = hazard.rates(statistics)
-    within = {name: 1 - survival(rates, np.full(len(rates), horizon)) for name, horizon in HORIZONS.items()}
-    return PairTimes(within, expected_seconds(rates))
+    today = within_day(rates)
+    corrected = hazard.reliability.corrected(today)
+    more = corrected / np.maximum(today, TINY)  # of what lies within a day
+    less = (1 - corrected) / np.maximum(1 - today, TINY)  # of what does not
+    within = {}
+    for name, horizon in HORIZONS.items():
+        waiting = survival(rates, np.full(len(rates), horizon))
+        within[name] = more * (1 - waiting) if horizon <= DAY else 1 - less * waiting
+    waiting = expected_in_bins(rates)  # (M, B)
+    before, after = waiting[:, EDGES < 1].sum(axis=1), waiting[:, EDGES >= 1].sum(axis=1)
+    return PairTimes(within, DAY - more * (DAY - before) + less * after)
 
 
 def days_in_bins(seconds: np.ndarray) -> np.ndarray:
@@ -109,10 +131,24 @@ def days_in_bins(seconds: np.ndarray) -> np.ndarray:
     return np.clip(np.asarray(seconds)[:, None] / DAY, EDGES, np.append(EDGES[1:], np.inf)) - EDGES
 
 
-def pair_masses(hazard: PairHazard, statistics: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def pair_masses(rates: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The probability (M, E) that each wait ends between two `edges` (E + 1), in seconds."""
-    ahead = hazard.rates(statistics) @ days_in_bins(edges).T  # (M, E + 1), expected events
+    ahead = rates @ days_in_bins(edges).T  # (M, E + 1), expected events
     return differences(1 - np.exp(-ahead))
+
+
+def within_day(rates: np.ndarray) -> np.ndarray:
+    """P(an event within a day) (M)."""
+    return 1 - survival(rates, np.full(len(rates), DAY))
+
+
+def moved_to(masses: np.ndarray, edges: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """Masses (M, E) with these probabilities (M) within a day, which is one of the `edges`."""
+    today = edges[1:] <= DAY
+    share = np.where(today, masses, 0.0)
+    rest = masses - share
+    share, rest = (part / part.sum(axis=1, keepdims=True) for part in (share, rest))
+    return share * probability[:, None] + rest * (1 - probability[:, None])
 
 
 def survival(rates: np.ndarray, seconds: np.ndarray) -> np.ndarray:
@@ -120,13 +156,13 @@ def survival(rates: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     return np.exp(-(rates * days_in_bins(seconds)).sum(axis=1))
 
 
-def expected_seconds(rates: np.ndarray) -> np.ndarray:
-    """∫ P(no event within s) ds, exactly (M)."""
+def expected_in_bins(rates: np.ndarray) -> np.ndarray:
+    """∫ P(no event within s) ds over each bin, exactly, in seconds (M, B): their sum is the expected time."""
     passed = rates[:, :-1] * np.diff(EDGES)  # (M, B − 1), expected events of each bin that ends
     reached = np.exp(-np.cumsum(passed, axis=1))  # (M, B − 1), P(no event before its end)
     reached = np.concatenate([np.ones((len(rates), 1)), reached], axis=1)  # (M, B), before its start
     lasting = np.concatenate([-np.expm1(-passed), np.ones((len(rates), 1))], axis=1) / rates
-    return (reached * lasting).sum(axis=1) * DAY
+    return reached * lasting * DAY
 
 
 def negative_log_likelihood(eta: Tensor, days: Tensor, bins: Tensor, ended: Tensor) -> Tensor:
@@ -179,4 +215,13 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
                 nn.utils.clip_grad_norm_(hazard.parameters(), 1.0)
                 optimizer.step()
                 schedule.step()
-    return hazard.eval()
+    remember_outcomes(hazard.eval(), asked)
+    return hazard
+
+
+def remember_outcomes(hazard: PairHazard, asked: Asked) -> None:
+    """Let pairs that had just met, and how they came out, enter what corrects the hazard."""
+    again = np.flatnonzero(asked.just_met)
+    probability = within_day(hazard.rates(asked.statistics[again]))
+    came = ~asked.open[again] & (asked.seconds[again] < DAY)
+    hazard.reliability.follow(asked.moment[again], probability, came, asked.end)

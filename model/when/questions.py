@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.history.events import Events
-from model.history.reading import Answers, Pass
+from model.history.moment import SMALL
+from model.history.reading import Pass
+from model.rem.audience import MOST, partners_of
 from model.stream import COMMUNICATION, Stream
 
 MOST_ROWS = 4_000_000  # pairs whose statistics are made: bounds the time whatever the number of nodes
@@ -38,6 +40,14 @@ class Asked:
     seconds: np.ndarray  # (M) float64
     open: np.ndarray  # (M) bool
     weight: np.ndarray  # (M) float64, for how many pairs a row stands
+    moment: np.ndarray  # (M) float64, when it was asked, in seconds
+    just_met: np.ndarray  # (M) bool, whether the event before it is the pair's
+    end: float  # when the events stop
+
+
+def stop(stream: Stream, end: int) -> float:
+    """When the events before position `end` stop, in seconds."""
+    return float(stream.seconds[min(end, len(stream) - 1)])
 
 
 class NextEvents:
@@ -45,13 +55,15 @@ class NextEvents:
 
     def __init__(self, stream: Stream, end: int) -> None:
         self.stream, self.end = stream, end
-        self.until = float(stream.seconds[min(end, len(stream) - 1)])
+        self.until = stop(stream, end)
         listed = np.flatnonzero(stream.k[:end] == COMMUNICATION)
-        self.of_node = [listed[stream.u[listed] == node] for node in range(stream.nodes)]
+        order = np.argsort(stream.u[listed], kind="stable")
+        self.events = listed[order]  # node by node, each node's in order
+        self.starts = np.searchsorted(stream.u[self.events], np.arange(stream.nodes + 1))
 
     def after(self, node: int, position: int, second: float) -> tuple[np.ndarray, np.ndarray]:
         """Seconds until `node` acts on each node (N), and whether that had not happened at the end (N)."""
-        events = self.of_node[node]
+        events = self.events[self.starts[node] : self.starts[node + 1]]
         later = events[np.searchsorted(events, position) :][::-1]  # the earliest is written last
         seconds = np.full(self.stream.nodes, self.until - second)
         still_open = np.ones(self.stream.nodes, dtype=bool)
@@ -78,7 +90,8 @@ def learning_questions(stream: Stream, end: int, most: int, seed: int) -> Questi
     short to learn from.
     """
     random = np.random.default_rng([seed, 2_014])
-    count = max(2, min(most, end, MOST_ROWS // stream.nodes)) // 2
+    rows = stream.nodes if stream.nodes <= SMALL else MOST  # of a question
+    count = max(2, min(most, end, MOST_ROWS // rows)) // 2
     last = float(stream.seconds[end - 1])
     moments = at_moments(
         stream, random.integers(0, stream.nodes, count), random.uniform(last / 10, last, count)
@@ -94,34 +107,64 @@ def learning_questions(stream: Stream, end: int, most: int, seed: int) -> Questi
     return merged[np.lexsort((merged.second, merged.position))]
 
 
-def answers(
-    events: Events, questions: Questions, end: int
-) -> Iterator[tuple[Answers, np.ndarray, np.ndarray]]:
-    """Of each question: what is known of the node with every node (N), seconds and whether open (N).
-
-    Statistics see the events before the question's position, seconds those before `end`.
-    """
-    reading, ahead = Pass(events), NextEvents(events.stream, end)
+def readings(events: Events, questions: Questions) -> Iterator[tuple[Pass, int, float]]:
+    """Of each question, the history of the events before its position; its node and its second."""
+    reading = Pass(events)
     for node, second, position in zip(questions.node, questions.second, questions.position, strict=True):
         if position > reading.position:
             reading.skip(position)
-        yield reading.ask(int(node), float(second)), *ahead.after(int(node), int(position), float(second))
+        yield reading, int(node), float(second)
+
+
+def ask_pairs(events: Events, questions: Questions, targets: np.ndarray) -> np.ndarray:
+    """Statistics (Q, F) of each question's node with one target (Q) each."""
+    asked = zip(readings(events, questions), targets, strict=True)
+    return np.concatenate(
+        [reading.ask(node, second, others=np.array([target])).x for (reading, node, second), target in asked]
+    )
 
 
 def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed: int) -> Asked:
-    """All pairs with a past or an event, and `strangers` of the others of each question to stand for them."""
+    """All pairs with a past or an event, and `strangers` of the others of each question to stand for them.
+
+    Statistics see the events before the question's position, waits those before `end`.
+    """
+    stream, ahead = events.stream, NextEvents(events.stream, end)
     random = np.random.default_rng([seed, 2_015])
     parts = []
-    for node, ((statistics, met), seconds, still_open) in zip(
-        questions.node, answers(events, questions, end), strict=True
+    for position, target, (reading, node, moment) in zip(
+        questions.position, just_met(stream, questions), readings(events, questions), strict=True
     ):
-        rare = ~met & still_open
-        rare[node] = False
-        others = np.flatnonzero(~rare)
-        others = others[others != node]
-        unmet = np.flatnonzero(rare)
-        drawn = random.permutation(unmet)[:strangers]
+        seconds, still_open = ahead.after(node, int(position), moment)
+        nodes = candidates(reading, node, still_open, strangers, random)
+        statistics, met = reading.ask(node, moment, others=nodes)
+        seconds, still_open = seconds[nodes], still_open[nodes]
+        rare = ~met & still_open & (nodes != node)
+        others = np.flatnonzero(~rare & (nodes != node))
+        drawn = random.permutation(np.flatnonzero(rare))[:strangers]
         rows = np.concatenate([others, drawn])
-        weight = np.concatenate([np.ones(len(others)), np.full(len(drawn), len(unmet) / max(len(drawn), 1))])
-        parts.append((statistics[rows], seconds[rows], still_open[rows], weight))
-    return Asked(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        left = stream.nodes - 1 - len(others)
+        weight = np.concatenate([np.ones(len(others)), np.full(len(drawn), left / max(len(drawn), 1))])
+        moments = np.full(len(rows), moment)
+        just = nodes[rows] == target
+        parts.append((statistics[rows], seconds[rows], still_open[rows], weight, moments, just))
+    columns = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return Asked(*columns, stop(stream, end))
+
+
+def candidates(
+    reading: Pass, node: int, still_open: np.ndarray, strangers: int, random: np.random.Generator
+) -> np.ndarray:
+    """Every node; in a large network the latest partners, those acted on later, and strangers, in order."""
+    everyone = len(still_open)
+    if everyone <= SMALL:
+        return np.arange(everyone)
+    drawn = random.integers(0, everyone, strangers)
+    return np.unique(np.concatenate([partners_of(reading.history, node), np.flatnonzero(~still_open), drawn]))
+
+
+def just_met(stream: Stream, questions: Questions) -> np.ndarray:
+    """The node that each question's node (Q) acts on at that very moment; −1 if it does not."""
+    before = questions.position - 1
+    acts = (before >= 0) & (stream.u[before] == questions.node) & (stream.k[before] == COMMUNICATION)
+    return np.where(acts & (stream.seconds[before] == questions.second), stream.v[before], -1)

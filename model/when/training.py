@@ -13,9 +13,9 @@ import torch
 from model.history.events import Events, load_events
 from model.stream import COMMUNICATION, Stream
 from model.when.hazard import HazardNetwork, bin_edges, forecast_masses, learn_hazard
-from model.when.memory import node_waits, remember_events
-from model.when.pairs import EDGES, PairHazard, learn_pairs, pair_masses
-from model.when.questions import after_events, answers
+from model.when.memory import kept_waits, node_waits, remember_events
+from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_masses, within_day
+from model.when.questions import after_events, ask_pairs
 from model.when.settings import VERSION, WhenSettings
 from pipeline.lake import write_json, write_parquet
 from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, scored, waits_between
@@ -118,14 +118,20 @@ def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     known, asked, rows = split_waits(waits, period, events.stream)
     edges = bin_edges(known, settings.nodes.bins)
     _, remembered = remember_events(events, edges)
-    before = np.arange(len(known))
+    kept = kept_waits(len(waits))
+    before, after = np.flatnonzero(kept < len(known)), np.flatnonzero(np.isin(kept, rows))
     network = learn_hazard(
-        known, remembered.context[before], remembered.evidence[before], edges, settings.nodes, SEED
+        known[kept[before]],
+        remembered.context[before],
+        remembered.evidence[before],
+        edges,
+        settings.nodes,
+        SEED,
     )
-    masses = forecast_masses(network, remembered.context[rows], remembered.evidence[rows])
+    masses = forecast_masses(network, remembered.context[after], remembered.evidence[after])
     past = past_of(waits)
-    trivial = no_learn_forecasts(known, past[before], past[rows], edges)
-    return network, scored(asked, edges, (LEARNED, masses), trivial)
+    trivial = no_learn_forecasts(known, past[np.arange(len(known))], past[kept[after]], edges)
+    return network, scored(asked[np.searchsorted(rows, kept[after])], edges, (LEARNED, masses), trivial)
 
 
 def pair_waits(stream: Stream) -> Waits:
@@ -136,16 +142,23 @@ def pair_waits(stream: Stream) -> Waits:
 
 
 def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> tuple[PairHazard, Scored]:
-    """The hazard of pairs learned before the period, and the scores of the period's waits."""
+    """The hazard of pairs learned before the period, and the scores of the period's waits.
+
+    What corrects the hazard has gone along to the period's end.
+    """
     stream = events.stream
     waits = pair_waits(stream)
     known, asked, rows = split_waits(waits, period, stream)
+    kept = kept_waits(len(rows))
+    asked, rows = asked[kept], rows[kept]
     edges = np.union1d(bin_edges(known, settings.nodes.bins), EDGES * DAY)
     hazard = learn_pairs(events, period.begin, settings.pairs, SEED)
-    questions = after_events(stream, period.begin, period.end)
+    questions = after_events(stream, 0, period.end)[rows]
     targets = stream.v[questions.position - 1]
-    answered = zip(answers(events, questions, period.end), targets, strict=True)
-    statistics = np.stack([known.x[target] for (known, _, _), target in answered])
+    rates = hazard.rates(ask_pairs(events, questions, targets))
+    came = ~asked.open & (asked.seconds < DAY)
+    believed = hazard.reliability.follow(asked.began, within_day(rates), came, period.moments(stream)[1])
+    masses = moved_to(pair_masses(rates, edges), edges, believed)
     past = past_of(waits)
     trivial = no_learn_forecasts(known, past[np.arange(len(known))], past[rows], edges)
-    return hazard, scored(asked, edges, (LEARNED, pair_masses(hazard, statistics, edges)), trivial)
+    return hazard, scored(asked, edges, (LEARNED, masses), trivial)

@@ -28,7 +28,7 @@ class Software:
         """The software of this process."""
         asked = [re.split(r"[^\w.-]", line)[0] for line in requires(OURS) or () if "extra ==" not in line]
         packages = {name: installed(name) for name in (*asked, "distributed")}
-        return cls(platform.python_version(), code_digest(), packages)
+        return cls(".".join(platform.python_version_tuple()[:2]), code_digest(), packages)
 
     def differences(self, other: Self) -> list[str]:
         """In what `other` is not the same: `torch 2.13.0 here and 2.12.0 there`, for instance."""

@@ -6,23 +6,21 @@ nothing is ranked on the same events, both ways of looking at it: *online*, wher
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from pipeline.names import NEVER_SEEN
 from pipeline.results.baselines import (
+    Observed,
     Predictor,
-    Updates,
-    add,
     decayed_popularity,
-    online,
     ranks,
     recency_then_popularity,
+    undirected,
 )
 from pipeline.results.metrics import metrics, mid_ranks, with_history
-from pipeline.results.pairs import pair_counts
+from pipeline.results.pairs import Pairs
 from pipeline.schemas import FOLLOWING_BASELINES, FORECAST_SCORES
 
 ONLINE, AS_FORECAST = "online", "as_forecast"
@@ -45,14 +43,10 @@ def numbered(past: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
 def baseline_predictors(table: pl.DataFrame, nodes: int) -> Iterator[Predictor]:
     """Those of `FOLLOWING_BASELINES` in their order, each having seen the past of `table` and going on."""
-    test = table.filter(pl.col("split") == "test")
-    happening: Updates = list(
-        zip((test["idx"] + 1).to_list(), test["u"].to_list(), test["v"].to_list(), strict=True)
-    )
-    yield recency_then_popularity(table, nodes, happening, by_role=True)
-    counts = pair_counts(table.filter(pl.col("split") == "train"), nodes)
-    yield online("frequency", counts, happening, lambda scores, _, u, v: add(scores, u, v))
-    yield decayed_popularity(table, nodes, happening, by_role=True)
+    observed = Observed(table, Pairs.of(nodes, table))
+    yield recency_then_popularity(observed, by_role=True)
+    yield undirected("frequency", observed.memory(observed.counts, observed.counts))
+    yield decayed_popularity(observed, by_role=True)
 
 
 def baseline_rows(
@@ -64,8 +58,8 @@ def baseline_rows(
     rows = []
     for how in (ONLINE, AS_FORECAST):
         for name, predictor in zip(FOLLOWING_BASELINES, baseline_predictors(table, nodes), strict=True):
-            frozen = predictor if how == ONLINE else replace(predictor, updates=())
-            ranked = ranks(frozen, judged, nodes) if judged.height else pl.DataFrame(schema=RANKED)
+            looking = predictor if how == ONLINE else predictor.frozen
+            ranked = ranks(looking, judged) if judged.height else pl.DataFrame(schema=RANKED)
             ranked = ranked.with_columns(judged["pair"])
             row = score_row(name, how, ranked, learns=False)
             if name == "frequency" and how == AS_FORECAST:

@@ -16,7 +16,7 @@ import polars as pl
 from pipeline.event_table import EventTable, dataset_names, read_event_table
 from pipeline.lake import Lake, read_parquet, scan_parquet
 from pipeline.names import COMMUNICATION_FREQUENCY, FREQUENCY, PLANTED, SNAPSHOTS
-from pipeline.results.pairs import pair_counts, training_events
+from pipeline.results.pairs import pair_keys, pair_list, training_events
 from pipeline.results.stored import stacked, write_results
 from pipeline.results.trained import TrainedVariant, current_variants
 from pipeline.schemas import ATTENTION_AUC
@@ -82,12 +82,8 @@ def known_graphs(lake: Lake, dataset: str, table: EventTable) -> dict[tuple[str,
 
 def edge_keys(edges: pl.DataFrame, nodes: int) -> np.ndarray:
     """The distinct edges of a graph between different nodes, as u·N + v, sorted."""
-    return np.unique(pair_keys(edges.filter(pl.col("u") != pl.col("v")), nodes))
-
-
-def pair_keys(edges: pl.DataFrame, nodes: int) -> np.ndarray:
-    """Ordered pairs as u·N + v."""
-    return edges["u"].to_numpy().astype(np.int64) * nodes + edges["v"].to_numpy()
+    edges = edges.filter(pl.col("u") != pl.col("v"))
+    return np.unique(pair_keys(edges["u"].to_numpy(), edges["v"].to_numpy(), nodes))
 
 
 def attention_rankings(attention: pl.LazyFrame, nodes: int) -> Iterator[tuple[int, str, int | None, Ranking]]:
@@ -107,7 +103,8 @@ def attention_rankings(attention: pl.LazyFrame, nodes: int) -> Iterator[tuple[in
 
 def weight_ranking(entries: pl.DataFrame, nodes: int) -> Ranking:
     """The ranking of distinct entries (u, v) off the diagonal by their `weight`."""
-    return ranking(pair_keys(entries, nodes), entries["weight"].to_numpy(), nodes)
+    pairs = pair_keys(entries["u"].to_numpy(), entries["v"].to_numpy(), nodes)
+    return ranking(pairs, entries["weight"].to_numpy(), nodes)
 
 
 def variant_agreement(
@@ -158,9 +155,9 @@ def frequency_agreement(
     }
     rows = []
     for variant, events in counted.items():
-        counts = pair_counts(events, n)
-        u, v = np.nonzero(counts)
-        ranks = ranking(u.astype(np.int64) * n + v, counts[u, v].astype(np.float64), n)
+        u, v, many = (column.to_numpy() for column in pair_list(events))
+        pairs = np.concatenate([pair_keys(u, v, n), pair_keys(v, u, n)])
+        ranks = ranking(pairs, np.tile(many.astype(np.float64), 2), n)
         rows += [
             {
                 "dataset": dataset,

@@ -6,229 +6,225 @@ test events of both kinds, as the models do. A predictor `by_role` knows who act
 every other one a pair has no direction: an event counts for both its nodes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.names import FREQUENCY, NEVER_SEEN
-from pipeline.progress import counted
-from pipeline.results.metrics import metrics, mid_ranks, with_history
-from pipeline.results.pairs import pair_counts, training_events
+from pipeline.results.metrics import metrics, with_history
+from pipeline.results.pairs import Pairs
 from pipeline.schemas import BASELINES
 
-# Scores ranked at once: bounds the memory of a batch whatever the number of nodes.
-BATCH_CELLS = 4_000_000
-DECAY = timedelta(days=4)  # popularity fades by e in this time
+if TYPE_CHECKING:
+    from pipeline.results.exact_ranks import Memory
 
-Updates = Sequence[tuple[int, int, int]]  # (idx of the first event that knows of it, u, v), in order
-Apply = Callable[[int, int, int], None]  # the same three
+DECAY = timedelta(days=4)  # popularity fades by e in this time
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """Scores of every node as the next partner of every node, and how they change during the test period.
+    """What orders candidates as the next target of every node and as the next to act on it.
 
-    `scores` is (N, N), or (1, N) when every node sees the same scores; `apply` enters one of the `updates`
-    into it in place, just before the first event that may know of it is ranked.
-
-    A predictor by role also has `actor_scores`, of every node as the next to act on every node. `popularity`
-    (2, N) orders those whose score is zero, behind all others: as targets, and as actors.
+    Unless the predictor is `by_role`, both are the same.
     """
 
     name: str
-    scores: np.ndarray
+    targets: "Memory"
+    actors: "Memory"
     relation: str | None = None
-    updates: Updates = ()
-    apply: Apply | None = None
-    actor_scores: np.ndarray | None = None
-    popularity: np.ndarray | None = None
+    by_role: bool = False
 
     @property
-    def by_role(self) -> bool:
-        """Whether the predictor knows who acted."""
-        return self.actor_scores is not None
+    def frozen(self) -> "Predictor":
+        """The same, but it stops looking when the test period begins."""
+        return replace(self, targets=self.targets.frozen, actors=self.actors.frozen)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Events as predictors see them: those before the test period at once, the others as they happen."""
+
+    events: pl.DataFrame  # in order, with idx, u, v, split and created_at
+    pairs: Pairs
+
+    @cached_property
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Who acts and who is acted on: (E,) each."""
+        return self.events["u"].to_numpy().astype(np.int64), self.events["v"].to_numpy().astype(np.int64)
+
+    @cached_property
+    def known_from(self) -> np.ndarray:
+        """The idx of the first event that knows of each event: (E,)."""
+        return self.events["idx"].to_numpy().astype(np.int64) + 1
+
+    @cached_property
+    def in_test(self) -> np.ndarray:
+        """Which events are of the test period: (E,)."""
+        return (self.events["split"] == "test").to_numpy()
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How many events have joined each event's pair once it has happened, in either direction: (E,)."""
+        low, high = pl.min_horizontal("u", "v"), pl.max_horizontal("u", "v")
+        return self.events.select(pl.int_range(1, pl.len() + 1).over(low, high)).to_series().to_numpy()
+
+    def memory(self, forth: np.ndarray | int, back: np.ndarray | int) -> "Memory":
+        """What events leave with their pairs: each lifts (u, v) to its `forth`, (v, u) to its `back`."""
+        from pipeline.results.exact_ranks import Changes, Memory
+
+        u, v = self.nodes
+        places = np.stack([self.pairs.place(u, v), self.pairs.place(v, u)], 1)  # (E, 2)
+        values = np.stack(np.broadcast_arrays(forth, back, u)[:2], 1).astype(np.int64)  # (E, 2)
+        scores = np.zeros(len(self.pairs.keys), np.int64)
+        before, test = ~self.in_test, self.in_test
+        np.maximum.at(scores, places[before], values[before])
+        known = np.repeat(self.known_from[test], 2)
+        return Memory(self.pairs, scores, Changes(known, places[test].ravel(), values[test].ravel()))
+
+    def popularity(self, memory: "Memory", nodes: np.ndarray, values: np.ndarray) -> "Memory":
+        """`memory` with popularity behind it: events lift `nodes` (E, R) to `values` (E, R)."""
+        from pipeline.results.exact_ranks import Changes
+
+        popularity = np.zeros(self.pairs.nodes, np.int64)
+        before, test = ~self.in_test, self.in_test
+        np.maximum.at(popularity, nodes[before], values[before])
+        known = np.repeat(self.known_from[test], nodes.shape[1])
+        later = Changes(known, nodes[test].ravel(), values[test].ravel())
+        return replace(memory, popularity=popularity, popularity_changes=later)
 
 
 def predictors(table: EventTable) -> Iterator[Predictor]:
-    """Every no-learn predictor of a dataset, one at a time: each holds an N × N matrix."""
-    n = table.nodes.height
-    training = training_events(table)
-    test = table.events.filter(pl.col("split") == "test")
-    happening: Updates = list(
-        zip((test["idx"] + 1).to_list(), test["u"].to_list(), test["v"].to_list(), strict=True)
-    )
-
-    yield Predictor("random", np.zeros((1, n), np.int32))
-    counts = pair_counts(training, n)
-    yield Predictor(FREQUENCY, counts)
+    """Every no-learn predictor of a dataset."""
+    pairs = Pairs.of(table.nodes.height, table.events, table.associations, table.association_events)
+    observed = Observed(table.events, pairs)
+    nobody, counted = observed.memory(0, 0), observed.memory(observed.counts, observed.counts)
+    yield undirected("random", nobody).frozen
+    yield undirected(FREQUENCY, counted).frozen
     for relation in table.metadata["relations"]:
-        yield from associate_predictors(table, relation, counts)
-    yield online("online_frequency", counts.copy(), happening, lambda scores, _, u, v: add(scores, u, v))
-    seen = (counts > 0).astype(np.int32)
-    yield online("pairs_seen", seen, happening, lambda scores, _, u, v: put(scores, u, v, 1))
-    last = np.zeros((n, n), np.int32)
-    for u, v in (("u", "v"), ("v", "u")):
-        np.maximum.at(last, (training[u].to_numpy(), training[v].to_numpy()), training["idx"].to_numpy() + 1)
-    yield online("online_recency", last, happening, lambda scores, first, u, v: put(scores, u, v, first))
-    activity = counts.sum(axis=0, keepdims=True, dtype=np.int32)  # (1, N)
-    yield online("popularity", activity, happening, lambda scores, _, u, v: np.add.at(scores[0], [u, v], 1))
+        yield from associate_predictors(table, relation, counted.frozen)
+    yield undirected("online_frequency", counted)
+    yield undirected("pairs_seen", observed.memory(1, 1))
+    yield undirected("online_recency", observed.memory(observed.known_from, observed.known_from))
+    both = np.stack(observed.nodes, 1)  # (E, 2)
+    yield undirected("popularity", observed.popularity(nobody, both, running_count(both)))
     for by_role in (False, True):
-        yield decayed_popularity(table.events, n, happening, by_role=by_role)
-        yield recency_then_popularity(table.events, n, happening, by_role=by_role)
+        yield decayed_popularity(observed, by_role=by_role)
+        yield recency_then_popularity(observed, by_role=by_role)
 
 
-def decayed_popularity(events: pl.DataFrame, n: int, happening: Updates, *, by_role: bool) -> Predictor:
+def undirected(name: str, memory: "Memory", relation: str | None = None) -> Predictor:
+    """A predictor to which a pair has no direction."""
+    return Predictor(name, memory, memory, relation)
+
+
+def decayed_popularity(observed: Observed, *, by_role: bool) -> Predictor:
     """Nodes by their events, an event's weight fading by e every `DECAY`.
 
     By role, a target is ordered by the events it received, an actor by those it began.
     """
-    popularity, observe = fading_popularity(events, n, by_role=by_role)
-    nobody = np.zeros((1, n), np.int32)
-    return Predictor(
-        "decayed_popularity_by_role" if by_role else "decayed_popularity",
-        nobody,
-        updates=happening,
-        apply=observe,
-        actor_scores=nobody if by_role else None,
-        popularity=popularity,
-    )
+    nobody = observed.memory(0, 0)
+    name = "decayed_popularity_by_role" if by_role else "decayed_popularity"
+    return then_popularity(observed, Predictor(name, nobody, nobody, by_role=by_role))
 
 
-def recency_then_popularity(events: pl.DataFrame, n: int, happening: Updates, *, by_role: bool) -> Predictor:
+def recency_then_popularity(observed: Observed, *, by_role: bool) -> Predictor:
     """Partners by their last event, then everyone else by decayed popularity.
 
     By role, those the node acted on come first (or, for actors, those who acted on it), by the last time;
     then those met only the other way round.
     """
-    popularity, observe = fading_popularity(events, n, by_role=by_role)
-    scores = np.zeros((n, n), np.int64)
-    actors = np.zeros((n, n), np.int64) if by_role else None
-    same_way = events.height + 1  # lifts an event in the asked direction above every one in the other
-
-    def remember(first: int, u: int, v: int) -> None:
-        if actors is None:
-            put(scores, u, v, first)
-        else:
-            for asked in (scores, actors):
-                asked[u, v], asked[v, u] = max(asked[u, v], first), max(asked[v, u], first)
-            scores[u, v] = actors[v, u] = same_way + first
-
-    def apply(first: int, u: int, v: int) -> None:
-        observe(first, u, v)
-        remember(first, u, v)
-
-    for idx, u, v in events.filter(pl.col("split") != "test").select("idx", "u", "v").iter_rows():
-        remember(idx + 1, u, v)
-    name = "recency_by_role_then_popularity" if by_role else "recency_then_popularity"
-    return Predictor(name, scores, None, happening, apply, actors, popularity)
+    when = observed.known_from
+    if not by_role:
+        return then_popularity(observed, undirected("recency_then_popularity", observed.memory(when, when)))
+    # Lifts an event in the asked direction above every one in the other.
+    same_way = when + observed.events.height + 1
+    targets, actors = observed.memory(same_way, when), observed.memory(when, same_way)
+    return then_popularity(
+        observed, Predictor("recency_by_role_then_popularity", targets, actors, by_role=True)
+    )
 
 
-def fading_popularity(events: pl.DataFrame, n: int, *, by_role: bool) -> tuple[np.ndarray, Apply]:
-    """log Σ exp(tᵢ / `DECAY`) over each node's events, (2, N) as target and as actor, and how to go on.
+def then_popularity(observed: Observed, predictor: Predictor) -> Predictor:
+    """The predictor with decayed popularity behind its pairs: of the role that is asked for, or of both."""
+    u, v = (of[:, None] for of in observed.nodes)  # (E, 1)
+    both = np.concatenate([u, v], 1)  # (E, 2)
+    as_target, as_actor = (v, u) if predictor.by_role else (both, both)
+    targets = observed.popularity(predictor.targets, as_target, fading(observed.events, as_target))
+    if not predictor.by_role:
+        return replace(predictor, targets=targets, actors=targets)
+    actors = observed.popularity(predictor.actors, as_actor, fading(observed.events, as_actor))
+    return replace(predictor, targets=targets, actors=actors)
 
-    Events of training are in it. The order of Σ exp(−(t − tᵢ) / `DECAY`) is the same at every t, and a
-    logarithm does not overflow however long the stream.
+
+def running_count(nodes: np.ndarray) -> np.ndarray:
+    """How often each of `nodes` (E, R) has occurred up to there."""
+    occurred = pl.DataFrame({"node": nodes.ravel()}).select(pl.int_range(1, pl.len() + 1).over("node"))
+    return occurred.to_series().to_numpy().reshape(nodes.shape)
+
+
+def fading(events: pl.DataFrame, nodes: np.ndarray) -> np.ndarray:
+    """The popularity of each of `nodes` (E, R) once its event has happened, as the place of its value.
+
+    The value is log Σ exp(tᵢ / `DECAY`) over the node's events. The order of Σ exp(−(t − tᵢ) / `DECAY`) is
+    the same at every t, and a logarithm does not overflow however long the stream.
     """
     at = (events["created_at"] - events["created_at"][0]).dt.total_microseconds().to_numpy()
-    exponents = at / (DECAY / timedelta(microseconds=1))
-    popularity = np.full((2, n), -np.inf)
-
-    def observe(first: int, u: int, v: int) -> None:
-        exponent = exponents[first - 1]
-        for role, node in ((0, v), (1, u)) if by_role else ((0, u), (0, v), (1, u), (1, v)):
-            popularity[role, node] = np.logaddexp(popularity[role, node], exponent)
-
-    for idx, u, v in events.filter(pl.col("split") != "test").select("idx", "u", "v").iter_rows():
-        observe(idx + 1, u, v)
-    return popularity, observe
+    exponents = np.repeat(at / (DECAY / timedelta(microseconds=1)), nodes.shape[1])
+    order = np.argsort(nodes.ravel(), kind="stable")
+    begins = np.flatnonzero(np.diff(nodes.ravel()[order], prepend=-1))
+    values = np.empty(nodes.size)
+    for of_node in np.split(order, begins[1:]):
+        values[of_node] = np.logaddexp.accumulate(exponents[of_node])
+    return np.unique(values, return_inverse=True)[1].reshape(nodes.shape) + 1
 
 
-def online(
-    name: str, scores: np.ndarray, updates: Updates, change: Callable[[np.ndarray, int, int, int], None]
-) -> Predictor:
-    """A predictor that goes on observing."""
-    return Predictor(name, scores, updates=updates, apply=lambda first, u, v: change(scores, first, u, v))
-
-
-def associate_predictors(table: EventTable, relation: str, counts: np.ndarray) -> Iterator[Predictor]:
+def associate_predictors(table: EventTable, relation: str, counted: "Memory") -> Iterator[Predictor]:
     """Random among associates, and training frequency within associates, for one relation.
 
     Associates are those of the graph at the end of training, in either direction, and those who form a tie
     during the test period, from the first later event on. A tie that dissolves leaves no event, so it stays.
     """
-    n = table.nodes.height
-    graph = table.associations.filter(
-        pl.col("relation") == relation, pl.col("snapshot") == "final", pl.col("u") != pl.col("v")
-    )
-    ties = new_ties(table, relation)
-    associates = np.zeros((n, n), np.int32)
-    put(associates, graph["u"].to_numpy(), graph["v"].to_numpy(), 1)
-    # An associate without a common event comes before everyone who is no associate.
-    frequency = associates * (counts + 1)
-    yield Predictor("associates", associates, relation, ties, lambda _, u, v: put(associates, u, v, 1))
-    yield Predictor(
-        "frequency_within_associates",
-        frequency,
-        relation,
-        ties,
-        lambda _, u, v: put(frequency, u, v, counts[u, v] + 1),
-    )
+    from pipeline.results.exact_ranks import Changes, Memory
 
-
-def new_ties(table: EventTable, relation: str) -> Updates:
-    """Associations of a relation that form in the test period, each with the first event later than it."""
+    pairs = counted.pairs
+    graph = table.associations.filter(pl.col("relation") == relation, pl.col("snapshot") == "final")
     start = pl.lit(table.metadata["split"]["test_start"]).str.to_datetime(time_unit="us")
-    formed = table.association_events.filter(pl.col("relation") == relation, pl.col("created_at") >= start)
-    first = table.events["created_at"].search_sorted(formed["created_at"], side="right")
-    return list(zip(first.to_list(), formed["u"].to_list(), formed["v"].to_list(), strict=True))
+    ties = table.association_events.filter(pl.col("relation") == relation, pl.col("created_at") >= start)
+    at_end, formed = both_ways(graph, pairs), both_ways(ties, pairs)
+    first = table.events["created_at"].search_sorted(ties["created_at"], side="right")
+    known = np.tile(first.to_numpy()[(ties["u"] != ties["v"]).to_numpy()].astype(np.int64), 2)
+    order = np.argsort(known, kind="stable")
+    # An associate without a common event comes before everyone who is no associate.
+    for name, value in (
+        ("associates", np.ones_like(counted.scores)),
+        ("frequency_within_associates", counted.scores + 1),
+    ):
+        scores = np.zeros_like(counted.scores)
+        scores[at_end] = value[at_end]
+        changes = Changes(known[order], formed[order], value[formed[order]])
+        yield undirected(name, Memory(pairs, scores, changes), relation)
 
 
-def add(scores: np.ndarray, u: int, v: int) -> None:
-    """One more event of a pair, in both directions."""
-    scores[u, v] += 1
-    scores[v, u] += 1
+def both_ways(edges: pl.DataFrame, pairs: Pairs) -> np.ndarray:
+    """The places of edges between different nodes, all forth and then all back."""
+    u, v = edges.filter(pl.col("u") != pl.col("v")).select("u", "v").to_numpy().T
+    return np.concatenate([pairs.place(u, v), pairs.place(v, u)])
 
 
-def put(scores: np.ndarray, u: np.ndarray | int, v: np.ndarray | int, value: int) -> None:
-    """Set the score of each pair, in both directions."""
-    scores[u, v] = value
-    scores[v, u] = value
-
-
-def ranks(predictor: Predictor, events: pl.DataFrame, n: int) -> pl.DataFrame:
-    """`idx`, `rank_v` and `rank_u` of `events` in order; updates enter as they become known."""
-    scores = np.broadcast_to(predictor.scores, (n, n))
-    actor_scores = predictor.scores if predictor.actor_scores is None else predictor.actor_scores
-    actor_scores = np.broadcast_to(actor_scores, (n, n))
-    popularity = predictor.popularity
-    batch = max(1, BATCH_CELLS // n)
-    updates, entered = predictor.updates, 0
-    parts = []
-    slices = events.select("idx", "u", "v").iter_slices(batch)
-    for rows in counted(slices, -(-events.height // batch), f"rank by {predictor.name}", "batches"):
-        idx, u, v = (rows[column].to_numpy() for column in ("idx", "u", "v"))  # (B,)
-        of_u, of_v = np.empty((2, len(idx), n), scores.dtype if popularity is None else np.float64)  # (B, N)
-        for row, (event, source, target) in enumerate(zip(idx.tolist(), u.tolist(), v.tolist(), strict=True)):
-            while entered < len(updates) and updates[entered][0] <= event:
-                assert predictor.apply is not None
-                predictor.apply(*updates[entered])
-                entered += 1
-            of_u[row], of_v[row] = scores[source], actor_scores[target]
-            if popularity is not None:
-                for role, of_role in enumerate((of_u[row], of_v[row])):
-                    behind = of_role == 0
-                    # Scores are positive: the most popular stranger is put below all of them.
-                    of_role[behind] = (popularity[role] - popularity[role].max())[behind]
-        parts.append(
-            rows.select("idx").with_columns(
-                rank_v=pl.Series(mid_ranks(of_u, v, u)), rank_u=pl.Series(mid_ranks(of_v, u, v))
-            )
-        )
-    return pl.concat(parts)
+def ranks(predictor: Predictor, events: pl.DataFrame) -> pl.DataFrame:
+    """`idx`, `rank_v` and `rank_u` of `events`, which are in order."""
+    idx, u, v = (events[column].to_numpy() for column in ("idx", "u", "v"))  # (E,)
+    return events.select(
+        "idx",
+        rank_v=pl.Series(predictor.targets.ranks(idx, u, v)),
+        rank_u=pl.Series(predictor.actors.ranks(idx, v, u)),
+    )
 
 
 def baselines(table: EventTable) -> pl.DataFrame:
@@ -242,7 +238,7 @@ def baselines(table: EventTable) -> pl.DataFrame:
     history = with_history(table.events).select("idx", "pair")
     return pl.concat(
         BASELINES.stored().cast(
-            scored(ranks(predictor, events, table.nodes.height).join(history, on="idx")).with_columns(
+            scored(ranks(predictor, events).join(history, on="idx")).with_columns(
                 dataset=pl.lit(table.name),
                 baseline=pl.lit(predictor.name),
                 relation=pl.lit(predictor.relation, pl.String),

@@ -64,13 +64,19 @@ def metrics() -> list[pl.Expr]:
 
 
 def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
-    """A variant's rankings beside their events; refused when communications are missing."""
+    """A variant's rankings beside their events; refused when communications are missing.
+
+    A training that ranks some of the communications of a large network says how many in `model.json`.
+    """
     ranked = trained.read("rankings").join(with_history(table.events).drop("split"), on="idx", how="left")
     if ranked["kind"].null_count():
         raise ValueError(
             f"{trained.folder}/rankings.parquet ranks events the table does not have: train again"
         )
     expected = table.events.filter(pl.col("kind") == "communication").group_by("split").len("expected")
+    if "ranked" in trained.facts:
+        said = trained.facts["ranked"]
+        expected = pl.DataFrame({"split": list(said), "expected": list(said.values())})
     counted = ranked.filter(pl.col("kind") == "communication").group_by("seed", "split").len("ranked")
     short = counted.join(expected, on="split").filter(pl.col("ranked") != pl.col("expected"))
     if short.height:

@@ -1,4 +1,7 @@
-"""Pairs of nodes: how many events join each, as a list and as a matrix."""
+"""Pairs of nodes: how many events join each, and everything known of pairs as arrays over those that meet."""
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -22,9 +25,39 @@ def pair_list(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def pair_counts(events: pl.DataFrame, nodes: int) -> np.ndarray:
-    """How many events join each pair, in either direction: (N, N), symmetric."""
-    u, v, many = (column.to_numpy() for column in pair_list(events))
-    counts = np.zeros((nodes, nodes), np.int32)
-    counts[u, v] = counts[v, u] = many
-    return counts
+def pair_keys(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
+    """Ordered pairs as u·N + v."""
+    return u.astype(np.int64) * nodes + v
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The ordered pairs of different nodes that ever meet, in both directions: places 0…P−1 of arrays.
+
+    A row of the matrix that nobody makes is a stretch of places: the partners of node u are
+    `partner[first[u]:first[u + 1]]`.
+    """
+
+    nodes: int
+    keys: np.ndarray  # (P,) int64, as u·N + v, rising
+
+    @classmethod
+    def of(cls, nodes: int, *meetings: pl.DataFrame) -> "Pairs":
+        """Those that the columns u and v of any frame name."""
+        met = pl.concat([frame.select(pl.col("u", "v").cast(pl.Int64)) for frame in meetings]).unique()
+        u, v = met.filter(pl.col("u") != pl.col("v")).to_numpy().T
+        return cls(nodes, np.union1d(pair_keys(u, v, nodes), pair_keys(v, u, nodes)))
+
+    def place(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Where each pair is; every one must be there."""
+        return np.searchsorted(self.keys, pair_keys(u, v, self.nodes))
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """Where the row of each node begins, and the end of the last: (N + 1,)."""
+        return np.searchsorted(self.keys, np.arange(self.nodes + 1) * self.nodes)
+
+    @cached_property
+    def partner(self) -> np.ndarray:
+        """The second node of each pair: (P,)."""
+        return self.keys % self.nodes

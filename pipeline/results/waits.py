@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm
+from scipy.special import ndtr
 
 HOUR, DAY = 3_600, 86_400
 HORIZONS = {"1 h": HOUR, "1 d": DAY, "7 d": 7 * DAY}
@@ -223,7 +223,7 @@ def no_learn_forecasts(
 
 def lognormal(center: np.ndarray, spread: float, edges: np.ndarray) -> np.ndarray:
     """Masses of waits whose logarithm is normal around `center`."""
-    return differences(norm.cdf((np.log(np.maximum(edges, 1e-9)) - center[:, None]) / max(spread, 1e-3)))
+    return differences(ndtr((np.log(np.maximum(edges, 1e-9)) - center[:, None]) / max(spread, 1e-3)))
 
 
 def differences(cumulative: np.ndarray) -> np.ndarray:

@@ -52,6 +52,15 @@ def test_systemd_has_nothing_to_say_against_the_units(tmp_path: Path) -> None:
     assert ours == [], done.stderr
 
 
+def test_compose_has_a_scheduler_and_workers_on_a_shared_home() -> None:
+    compose = yaml.safe_load((DEPLOY / "cluster.yaml").read_text(encoding="utf-8"))
+    assert set(compose["services"]) == {"scheduler", "worker"}
+    for service in compose["services"].values():
+        (volume,) = service["volumes"]
+        assert volume.endswith(":/var/lib/ldg")
+        parsed(service["command"])
+
+
 def test_compose_has_a_database_and_every_service_on_one_home() -> None:
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
     assert set(compose["services"]) == {"database", *SERVICES}

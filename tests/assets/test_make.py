@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-REQUIREMENTS = ("requirements-run.txt", "requirements-postgres.txt", "requirements-dev.txt")
+EXTRAS = ("postgres", "cluster", "dev")
+REQUIREMENTS = ("requirements-run.txt", *(f"requirements-{extra}.txt" for extra in EXTRAS))
 NEEDED = ("Makefile", "pyproject.toml", "constraints.txt", *REQUIREMENTS)
 # Each argument and setting on a line of its own, and nothing of the `.env` read.
 TELLING_LDG = """#!/bin/sh
@@ -29,8 +30,8 @@ def project(tmp_path: Path) -> Path:
     stand_in = project / ".venv" / "bin" / "ldg"
     stand_in.write_text(TELLING_LDG)
     stand_in.chmod(0o755)
-    for stamp in (".ready-run", ".ready-postgres", ".ready-dev"):
-        (project / ".venv" / stamp).touch()
+    for extra in ("run", *EXTRAS):
+        (project / ".venv" / f".ready-{extra}").touch()
     for home in (project, project / HARD, project / "data" / "sample", project / "data" / "paper"):
         home.mkdir(parents=True, exist_ok=True)
         (home / ".env").write_text("X=$(touch run)\nLDG_SEEDS=9\n")
@@ -107,8 +108,7 @@ def test_everything_the_project_asks_for_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for requirements, file in (
         (project["dependencies"], "requirements-run.txt"),
-        (project["optional-dependencies"]["dev"], "requirements-dev.txt"),
-        (project["optional-dependencies"]["postgres"], "requirements-postgres.txt"),
+        *((project["optional-dependencies"][extra], f"requirements-{extra}.txt") for extra in EXTRAS),
     ):
         names = {requirement.split(">")[0].split("=")[0] for requirement in requirements}
         assert names - {"torch"} <= versions(ROOT / file).keys()

@@ -10,9 +10,6 @@ from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
 from tests.small_world import VARIANTS, store_results
 
-# One worker makes what all these tests look at.
-pytestmark = pytest.mark.xdist_group("browser_report")
-
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>bold</b>"
 # A step that takes this long is not slow but broken; the measured figure is in benchmarks/report.py.
 BROKEN_STEP_MS = 2_000

@@ -22,9 +22,6 @@ from pipeline.results.trained import read_facts
 from tests.office import write_office
 from tests.whole_system import PATIENCE, environment, start_module, wait_for
 
-# One server for all these tests, in one worker.
-pytestmark = pytest.mark.xdist_group("ui")
-
 SECONDS = 40.0  # for the page to show something, on a machine that is busy
 LOCATION = "assets.definitions"
 ENDED = {"SUCCESS", "FAILURE", "CANCELED"}

@@ -17,9 +17,6 @@ from pipeline.show.terminal import print_tables
 from pipeline.text import IN_A_DOCUMENT, printable, printable_document
 from tests.small_world import store_results
 
-# One worker makes what all these tests look at.
-pytestmark = pytest.mark.xdist_group("text")
-
 NAMES = [
     *(f"control {code:02x} {chr(code)}" for code in (*range(0x20), 0x7F, 0x85, 0x9F)),
     "no character \ufffe \uffff \ufdd0",

@@ -24,7 +24,8 @@ INTRODUCTION = (
     "[REM](history.md) learns from statistics of the past. It is trained on the training period, every "
     "choice is made on validation, and test communications are ranked once, weights frozen, in both "
     "directions. Mean ± std over seeds; differences are in MAR, seed by seed, with their 95 % interval. "
-    "*Never seen*: pairs without an event before.\n"
+    "*Never seen*: pairs without an event before. Models of other libraries on the same events are "
+    "[beside it](peers.md).\n"
 )
 
 

@@ -170,7 +170,7 @@ def test_ranks_are_those_of_plain_comparisons(toy_events: Events, variant: RemVa
     )
     reading = Pass(toy_events, by_role=variant.by_role, standard=standard)
     reading.skip(start)
-    ranks = rank_events(reading, len(stream), weights, layout, lambda _: None)
+    ranks = rank_events(reading, np.arange(start, len(stream)), weights, layout, lambda _: None)
     again = Pass(toy_events, by_role=variant.by_role, standard=standard)
     for event in range(start, start + 12):
         again.skip(event)
@@ -237,7 +237,7 @@ def test_contributions_of_a_linear_model_are_its_terms(toy_events: Events) -> No
     layout = layout_of(FORMS[2], SMALL, statistics)
     weights = initial_weights(layout, (0,))
     x = torch.randn(9, len(layout.columns), generator=torch.Generator().manual_seed(0))
-    added = contributions(weights, layout, Answers(x.numpy(), np.ones(9, bool)), statistics)
+    added = contributions(weights, layout, Answers(x.numpy(), np.ones(9, bool)), statistics, np.ones(9))
     assert set(added) == set(GROUPS)
     terms = (x - x.mean(0)) * weights["whole.first"][0, :, 0]
     total = np.sum([added[group][0] for group in GROUPS], axis=0)

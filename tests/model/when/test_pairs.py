@@ -15,16 +15,19 @@ from model.when.pairs import (
     EDGES,
     PairHazard,
     days_in_bins,
-    expected_seconds,
+    expected_in_bins,
     forecast_pairs,
     learn_pairs,
+    moved_to,
     negative_log_likelihood,
+    pair_masses,
     survival,
+    within_day,
 )
-from model.when.questions import after_events, answers, ask_all, at_moments
+from model.when.questions import NextEvents, after_events, ask_all, at_moments
 from model.when.settings import PairSettings
 from pipeline.lake import Lake
-from pipeline.results.waits import DAY
+from pipeline.results.waits import DAY, HORIZONS, probability_within
 from tests.small_world import store_table
 
 pytestmark = pytest.mark.slow  # compiles
@@ -62,16 +65,16 @@ def test_the_expected_time_is_the_integral_of_the_probability_of_still_waiting()
     for row in range(len(RATES)):
         waiting = survival(np.repeat(RATES[[row]], len(days), axis=0), days * DAY)
         slow = np.trapezoid(waiting, days) + waiting[-1] / RATES[row, -1]
-        assert expected_seconds(RATES[[row]])[0] / DAY == pytest.approx(slow, rel=1e-3)
+        assert expected_in_bins(RATES[[row]]).sum() / DAY == pytest.approx(slow, rel=1e-3)
 
 
 def test_each_wait_ends_with_the_next_event_from_the_node_to_the_other(events: Events) -> None:
     stream = events.stream
     end = stream.splits[1]
     questions = after_events(stream, 100, end)
-    for node, second, position, (_, seconds, still_open) in zip(
-        questions.node, questions.second, questions.position, answers(events, questions, end), strict=True
-    ):
+    ahead = NextEvents(stream, end)
+    for node, second, position in zip(questions.node, questions.second, questions.position, strict=True):
+        seconds, still_open = ahead.after(node, position, second)
         for other in range(stream.nodes):
             later = [
                 stream.seconds[event]
@@ -116,6 +119,25 @@ def test_a_stored_hazard_forecasts_the_same(events: Events, tmp_path: Path) -> N
     assert np.array_equal(one.expected, two.expected)
     for hour, day, week in zip(*one.within.values(), strict=True):
         assert 0 <= hour <= day <= week <= 1
+
+
+def test_a_corrected_forecast_is_that_of_the_masses_moved(events: Events) -> None:
+    hazard = learn_pairs(events, events.stream.splits[1], SMALL, seed=0)
+    reading = Pass(events)
+    reading.skip(len(events.stream))
+    statistics = reading.ask(2, float(events.stream.seconds[-1]) + 3_600.0).x
+    hazard.reliability.surplus += 5.0
+    hazard.reliability.forecasts += 20.0
+    rates = hazard.rates(statistics)
+    believed = hazard.reliability.corrected(within_day(rates))
+    edges = np.unique(np.concatenate([EDGES, np.linspace(0, 30, 3_001), np.geomspace(30, 3e3, 3_000)])) * DAY
+    masses = moved_to(pair_masses(rates, edges), edges, believed)
+    times = forecast_pairs(hazard, statistics)
+    assert np.allclose(times.within["1 d"], believed)
+    for name, horizon in HORIZONS.items():
+        assert np.allclose(times.within[name], probability_within(masses, edges, horizon), atol=1e-6)
+    waiting = 1 - np.concatenate([np.zeros((len(masses), 1)), np.cumsum(masses, axis=1)], axis=1)
+    assert np.allclose(times.expected, np.trapezoid(waiting, edges, axis=1), rtol=0.01)
 
 
 @pytest.mark.parametrize("wrong", [{"questions": 0}, {"learning_rate": 0.0}, {"dropout": 1.0}])

@@ -23,9 +23,6 @@ from pipeline.show.labels import NO_LEARNING
 from pipeline.variants import split_key
 from tests.small_world import VARIANTS, store_results
 
-# One worker makes what all these tests look at.
-pytestmark = pytest.mark.xdist_group("figures")
-
 HOSTILE = "</text><script>alert(1)</script>&\"'"
 
 

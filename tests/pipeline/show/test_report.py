@@ -27,9 +27,6 @@ from pipeline.show.report.layout import layout
 from pipeline.show.tables import Cell
 from tests.small_world import store_results
 
-# One worker makes what all these tests look at.
-pytestmark = pytest.mark.xdist_group("report")
-
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--data-->"
 
 

@@ -36,9 +36,6 @@ from tests.paper_home import rebuild, store_facts, store_reproduction
 from tests.small_world import store_table
 from tests.whole_system import ROOT
 
-# One worker makes what all these tests look at.
-pytestmark = pytest.mark.xdist_group("results_page")
-
 
 @pytest.fixture(scope="module")
 def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Lake:

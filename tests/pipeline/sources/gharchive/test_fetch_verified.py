@@ -39,6 +39,12 @@ BODY = packed()
 NEWER = packed(500, first=7)
 
 
+@pytest.fixture(autouse=True)
+def short_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days of two hours: the archive has the first, and the other stands for all that it has not."""
+    monkeypatch.setattr("pipeline.sources.gharchive.fetch.hours_of_day", lambda day: [0, 1])
+
+
 @pytest.fixture
 def hour_archive():
     with serving(Archive(files={NAME: BODY})) as archive:
@@ -46,7 +52,7 @@ def hour_archive():
 
 
 def fetch(archive, lake, **more):
-    """The first hour of the day; the others are not in the archive."""
+    """The first hour of the day; the other is not in the archive."""
     return fetch_day(DAY, lake, fast(archive, **more), now=NOW)[0]
 
 

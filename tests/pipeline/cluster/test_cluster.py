@@ -1,0 +1,197 @@
+"""What a cluster makes is what one process makes, byte for byte, whoever is killed on the way."""
+
+import os
+import shutil
+import signal
+from collections.abc import Generator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+from pipeline.cluster import client
+from pipeline.cluster.run import run_task, run_tasks
+from pipeline.cluster.software import Software
+from pipeline.cluster.task import ClusterError, Task
+from pipeline.following.bring import bring, read_changed
+from pipeline.lake import Lake
+from pipeline.progress import watched_by
+from pipeline.sources.gharchive.days import bring_alone
+from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.normalize import EventRules
+from tests.cluster_machines import Machines, cluster_on, free_port
+from tests.cluster_tasks import (
+    DAYS,
+    LATER,
+    die,
+    disturbed,
+    fail,
+    store_dataset,
+    training,
+    was_disturbed,
+    work,
+    write_archive,
+)
+from tests.whole_system import PATIENCE, environment, start_module
+
+pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.slow]
+KEY = "dyrep-concat"
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Machines]:
+    """Two workers on a home that has a dataset; a task that kills two of them is not tried a third time."""
+    home = tmp_path_factory.mktemp("cluster") / "home"
+    store_dataset(Lake(home))
+    with cluster_on(home, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1") as machines:
+        yield machines
+
+
+@pytest.fixture(scope="module")
+def few_days(tmp_path_factory: pytest.TempPathFactory) -> FetchSettings:
+    """Hour files of a few days."""
+    folder = tmp_path_factory.mktemp("archive")
+    write_archive(folder)
+    return FetchSettings(base=str(folder))
+
+
+@pytest.fixture(scope="module")
+def made_alone(tmp_path_factory: pytest.TempPathFactory, few_days: FetchSettings) -> Lake:
+    """What one process makes of the same."""
+    lake = Lake(tmp_path_factory.mktemp("alone"))
+    bring(lake, DAYS, few_days, EventRules(), now=LATER)
+    store_dataset(lake)
+    run_task(training(KEY), lake, "")
+    return lake
+
+
+def days_made(lake: Lake) -> dict[str, bytes]:
+    folders = (lake.github_events, lake.github_quarantine, lake.github_accounts, lake.gharchive_raw)
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(lake.home)): path.read_bytes() for path in files}
+
+
+def model_made(lake: Lake) -> dict[str, object]:
+    """Everything but times; of a safetensors file the order of its header's words is left to chance."""
+    made: dict[str, object] = {}
+    for path in lake.model("toy", KEY).iterdir():
+        if path.suffix == ".safetensors":
+            with safe_open(path, "numpy") as file:
+                made[path.name] = file.metadata()  # with a checksum of all tensors
+        elif path.name != "model.json":
+            made[path.name] = path.read_bytes()
+    return made
+
+
+def test_days_are_those_of_one_process_though_a_worker_is_killed_in_one(
+    workers: Machines, few_days: FetchSettings, made_alone: Lake
+) -> None:
+    lake, lines = Lake(workers.home), []
+    use = partial(read_changed, rules=EventRules(), keep_raw=False, work="a test")
+    tasks = [Task(str(day), bring_alone, (day, few_days, use, LATER, (0, ""), "a test")) for day in DAYS]
+    tasks[1] = disturbed(tasks[1], steps=24 + 5)  # all hours fetched, five of them read
+    made = [day for _, (day, _, _) in run_tasks(tasks, lake, workers.address, lines.append)]
+    assert sorted(made) == list(DAYS)
+    assert was_disturbed(lake, tasks[1])
+    assert days_made(lake) == days_made(made_alone)
+    assert any("2026-06-02 read: 24/24 hours" in line for line in lines)
+
+
+def test_following_brings_the_same_days_and_finds_nothing_changed_afterwards(
+    workers: Machines, few_days: FetchSettings, made_alone: Lake
+) -> None:
+    lake = Lake(workers.home)
+    for folder in (lake.github_events, lake.github_quarantine, lake.github_accounts, lake.gharchive_raw):
+        shutil.rmtree(folder, ignore_errors=True)
+    on_cluster = partial(bring, lake, DAYS, few_days, EventRules(), now=LATER, cluster=workers.address)
+    assert on_cluster() == list(DAYS)
+    assert days_made(lake) == days_made(made_alone)
+    assert on_cluster() == []
+
+
+def test_a_training_is_the_same_to_the_byte_though_its_worker_is_killed_in_the_middle(
+    workers: Machines, made_alone: Lake
+) -> None:
+    lake, lines, seen = Lake(workers.home), [], []
+    with watched_by(seen.append):
+        task = disturbed(training(KEY), steps=7)
+        facts = run_task(task, lake, workers.address, lines.append)
+    assert facts["seeds"] == [0, 1]
+    assert was_disturbed(lake, task)
+    assert any("goes on from epoch" in line for line in lines)
+    assert model_made(lake) == model_made(made_alone)
+    assert any(state.label == f"train {KEY}" for state in seen)
+
+
+def test_a_client_that_is_killed_leaves_what_the_next_one_goes_on_from(
+    workers: Machines, made_alone: Lake
+) -> None:
+    lake = Lake(workers.home)
+    shutil.rmtree(lake.model("toy", KEY), ignore_errors=True)
+    arguments = (str(lake.home), workers.address, KEY)
+    process = start_module("tests.cluster_tasks", *arguments, environment=environment(lake.home))
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == -signal.SIGKILL
+    lines: list[str] = []
+    run_task(training(KEY), lake, workers.address, lines.append)
+    assert any("goes on from epoch" in line for line in lines)
+    assert model_made(lake) == model_made(made_alone)
+
+
+def test_progress_and_lines_come_from_the_workers(workers: Machines) -> None:
+    lines: list[str] = []
+    tasks = [Task(f"count to {steps}", work, (steps,)) for steps in (3, 4, 5)]
+    made = dict(run_tasks(tasks, Lake(workers.home), workers.address, lines.append))
+    assert set(made) == set(tasks)
+    assert os.getpid() not in made.values()
+    assert sorted(line.partition(" (")[0] for line in lines) == [
+        f"count: {steps}/{steps} steps" for steps in (3, 4, 5)
+    ]
+
+
+def test_an_error_of_a_task_is_the_clients_error(workers: Machines) -> None:
+    with pytest.raises(ValueError, match="nothing can be made of home"):
+        run_task(Task("in vain", fail), Lake(workers.home), workers.address)
+
+
+def test_a_task_that_kills_its_workers_is_given_up_with_a_reason(workers: Machines) -> None:
+    with pytest.raises(ClusterError, match=r"deadly: 2 workers in a row .*perhaps memory ran out"):
+        run_task(Task("deadly", die), Lake(workers.home), workers.address)
+
+
+def test_another_home_is_refused(workers: Machines, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=f"LDG_HOME={workers.home}, which is another folder"):
+        run_task(Task("count", work, (1,)), Lake(tmp_path), workers.address)
+
+
+def test_other_software_is_refused(workers: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Software.here()
+    other = replace(here, code="0123456789ab", packages={**here.packages, "torch": "1.0"})
+    monkeypatch.setattr(client.Software, "here", lambda: other)
+    message = r"the project's code is 0123456789ab here and .* there; torch is 1.0 here and .* there"
+    with pytest.raises(ClusterError, match=message):
+        run_task(Task("count", work, (1,)), Lake(workers.home), workers.address)
+
+
+def test_a_scheduler_that_is_not_there_is_said_with_what_to_do(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "SECONDS_TO_CONNECT", 0.5)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(ClusterError, match=f"no scheduler answers at {address}.*`ldg scheduler`"):
+        run_task(Task("count", work, (1,)), lake, address)
+
+
+def test_a_scheduler_that_is_killed_is_said_and_nothing_is_lost(workers: Machines, made_alone: Lake) -> None:
+    """The last one: it takes the cluster along."""
+    lake = Lake(workers.home)
+    shutil.rmtree(lake.model("toy", KEY), ignore_errors=True)
+    assert workers.scheduler is not None
+    task = disturbed(training(KEY), steps=7, victim=workers.scheduler.pid)
+    with pytest.raises(ClusterError, match=rf"the scheduler at {workers.address} .* is gone"):
+        run_task(task, lake, workers.address)
+    assert was_disturbed(lake, task)
+    run_task(training(KEY), lake, "")
+    assert model_made(lake) == model_made(made_alone)
