@@ -77,13 +77,19 @@ def at_work(home: Path, module: str = "assets") -> list[psutil.Process]:
 
 
 def wait_for(
-    condition: Callable[[], object], process: subprocess.Popen | None = None, patience: float = PATIENCE
+    condition: Callable[[], object],
+    process: subprocess.Popen | None = None,
+    patience: float = PATIENCE,
+    pause: float = 0.05,
 ) -> None:
-    """Wait until `condition` holds, for as long as `process` lives and a slow machine may take."""
+    """Wait until `condition` holds, for as long as `process` lives and a slow machine may take.
+
+    A condition that costs something to ask is asked with a longer `pause`.
+    """
     deadline = time.monotonic() + patience
     while not condition():
         assert process is None or process.poll() is None, (
             f"ended with {process.returncode} before it came to that"
         )
         assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
+        time.sleep(pause)

@@ -230,7 +230,7 @@ def stream_of(
         start=begin,
         idx=np.arange(count),
         splits=(count, count),
-        associations=np.zeros((nodes, nodes), bool),
+        associations=np.empty((0, 2), np.int64),
         features=None,
     )
 
