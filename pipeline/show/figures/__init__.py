@@ -13,6 +13,7 @@ from pipeline.show.figures.embeddings import embeddings
 from pipeline.show.figures.reliability import reliability_diagram
 from pipeline.show.figures.style import save
 from pipeline.show.figures.subgraphs import subgraphs
+from pipeline.show.part import part_of
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,13 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     attentive, embedded, curved = (
         with_records(trained, records) for records in ("attention", "embeddings", "curves")
     )
-    folder = lake.home / "figures" / dataset
+    folder, part = lake.home / "figures" / dataset, part_of(table)
     drawn = []
     figures = [
         training_curves(curved, relations) if curved else None,
-        adjacency(table, showcase(attentive, relations)) if attentive else None,
-        subgraphs(table, showcase(attentive, relations)) if attentive else None,
-        embeddings(table, embedded) if embedded else None,
+        adjacency(part, showcase(attentive, relations)) if attentive else None,
+        subgraphs(part, showcase(attentive, relations)) if attentive else None,
+        embeddings(part, embedded) if embedded else None,
         baseline_bars(lake, table),
         reliability_diagram(lake, table),
     ]

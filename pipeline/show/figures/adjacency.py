@@ -8,22 +8,23 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from pipeline.event_table import EventTable
 from pipeline.names import SNAPSHOTS
 from pipeline.results.trained import TrainedVariant
 from pipeline.show.communities import communication_graph, communities
 from pipeline.show.figures.style import Figure, marks
+from pipeline.show.part import Part
 
 SIDE = 190
 PIXELS = 2 * SIDE
 PAPER, BLOCK, INK = np.array([250, 251, 252]), np.array([228, 233, 240]), np.array([0, 59, 112])
 
 
-def adjacency(table: EventTable, trained: TrainedVariant) -> Figure:
+def adjacency(part: Part, trained: TrainedVariant) -> Figure:
     """Rows: initial and final. Columns: every relation, then every edge type of the attention S."""
+    table = part.table
     community = communities(communication_graph(table))
     order = np.lexsort((np.arange(community.size), community))
-    attention = trained.of_first_seed("attention").filter(pl.col("label").is_not_null())
+    attention = part.of_first_seed(trained, "attention", "u", "v").filter(pl.col("label").is_not_null())
     relations = table.metadata["relations"]
     model = trained.label(relations)
     edge_types = sorted(attention["edge_type"].unique())
@@ -47,7 +48,7 @@ def adjacency(table: EventTable, trained: TrainedVariant) -> Figure:
         f"Learned graph beside known graphs: {model}",
         f"Adjacency matrices of {', '.join(relations)} and of the attention of "
         f"{model}, at the beginning (top) and at the end of training (bottom). The "
-        f"{community.size:,} nodes are ordered by {int(community.max()) + 1} communities of who communicates "
+        f"{part.told} are ordered by {int(community.max()) + 1} communities of who communicates "
         "with whom, shaded along the diagonal; darker points are stronger entries.",
         alt.vconcat(*rows, spacing=18),
     )

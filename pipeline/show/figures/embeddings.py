@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
-from pipeline.event_table import EventTable
 from pipeline.results.pairs import pair_list, training_events
 from pipeline.results.trained import TrainedVariant, showcase
 from pipeline.show.figures.style import GREEN, INK, RED, SKY, Figure, marks
+from pipeline.show.part import Part
 from pipeline.variants import DYREP, ldg
 
 COLOURS = (RED, GREEN, SKY)
@@ -18,8 +18,9 @@ SHAPES = ("circle", "square", "triangle-up")
 SIDE = 240
 
 
-def embeddings(table: EventTable, trained: Sequence[TrainedVariant]) -> Figure:
+def embeddings(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
     """One panel per variant: as in the paper DyRep, random and learned LDG, with each interaction."""
+    table = part.table
     relations = table.metadata["relations"]
     shown = chosen(trained, relations)
     pairs = pair_list(training_events(table, "communication")).head(len(COLOURS))
@@ -27,13 +28,13 @@ def embeddings(table: EventTable, trained: Sequence[TrainedVariant]) -> Figure:
     labels = [f"{names[u]} – {names[v]} ({n:,})" for u, v, n in pairs.iter_rows()]
     panels = []
     for one in shown:
-        frame = one.of_first_seed("embeddings").sort("node")
+        frame = part.of_first_seed(one, "embeddings", "node").sort("node")
         place = tsne(np.array(frame["z"].to_list(), dtype=np.float32))
         panels.append(panel(place, pairs, labels, one.label(relations)))
     return Figure(
         "embeddings",
         "Node embeddings after training (t-SNE)",
-        f"t-SNE of the embeddings of {table.nodes.height:,} nodes for {len(shown)} variants. Marked are the "
+        f"t-SNE of the embeddings of {part.told} for {len(shown)} variants. Marked are the "
         f"{len(labels)} pairs that communicate most: {'; '.join(labels)}.",
         alt.concat(*panels, columns=min(3, len(panels)), spacing=18),
     )

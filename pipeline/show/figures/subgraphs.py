@@ -5,10 +5,10 @@ import networkx as nx
 import numpy as np
 import polars as pl
 
-from pipeline.event_table import EventTable
 from pipeline.results.trained import TrainedVariant
 from pipeline.show.communities import communication_graph, communities
 from pipeline.show.figures.style import BLUE, INK, PALETTE, QUIET, Figure, marks
+from pipeline.show.part import Part
 
 NODES = 24
 EDGES = 60
@@ -16,15 +16,17 @@ LETTERS = 14
 SIDE = 290
 
 
-def subgraphs(table: EventTable, trained: TrainedVariant) -> Figure:
+def subgraphs(part: Part, trained: TrainedVariant) -> Figure:
     """The same nodes in the same places: associations, attention half-way and at the end of training."""
+    table = part.table
     graph = communication_graph(table)
     relation = table.metadata["relations"][0]
     final = table.associations.filter((pl.col("relation") == relation) & (pl.col("snapshot") == "final"))
     for u, v in final.select("u", "v").iter_rows():
         graph.add_edge(u, v, weight=graph.get_edge_data(u, v, {"weight": 0.0})["weight"] + 1.0)
     chosen = busiest_circle(graph)
-    attention, model = trained.of_first_seed("attention"), trained.label(table.metadata["relations"])
+    attention = part.of_first_seed(trained, "attention", "u", "v")
+    model = trained.label(table.metadata["relations"])
     snapshots = sorted(attention.filter(pl.col("snapshot") > 0)["snapshot"].unique())
     times = list(dict.fromkeys([snapshots[(len(snapshots) - 1) // 2], snapshots[-1]])) if snapshots else []
     among = {when: pairs_among(attention.filter(pl.col("snapshot") == when), chosen) for when in times}

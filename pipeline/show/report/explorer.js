@@ -257,7 +257,8 @@
     Object.assign(state, { variant, graph });
     slider.max = variant.times.length - 1;
     const thinned = variant.times.length < variant.snapshots ? ` ${variant.times.length} of ${variant.snapshots} snapshots are shown.` : "";
-    byId("scope").textContent = `Shown are each node's strongest ties in the first seed: the mean of both directions, summed over edge types.${thinned} Nodes sit near those they communicate with; colours are communities.`;
+    const part = dataset.names.length < dataset.of ? `These are the ${dataset.names.length.toLocaleString("en")} most active of ${dataset.of.toLocaleString("en")} nodes. ` : "";
+    byId("scope").textContent = `${part}Shown are each node's strongest ties in the first seed: the mean of both directions, summed over edge types.${thinned} Nodes sit near those they communicate with; colours are communities.`;
     fit();
     move(variant.times.length - 1);
     byId("explorer").dataset.ready = `${dataset.name}/${name}`;

@@ -13,6 +13,7 @@ from pipeline.lake import Lake
 from pipeline.results.predictions import along, with_reasons
 from pipeline.results.trained import TrainedVariant, current_variants, showcase, with_records
 from pipeline.show.communities import communication_graph, communities
+from pipeline.show.part import Part, part_of
 from pipeline.show.report.layout import layout
 from pipeline.text import printable
 
@@ -20,24 +21,20 @@ SNAPSHOTS = 60
 EDGES_PER_VARIANT = 60_000
 PARTNERS = 8
 FEWEST_PARTNERS = 2
-NODES = 65_535
 
 
 def explorer_data(lake: Lake, tables: list[EventTable]) -> list[dict[str, Any]]:
     """One entry per dataset with a trained variant; edges and predictions are packed, see `packed`."""
     return [
-        dataset_data(table, trained)
+        dataset_data(part_of(table), trained)
         for table in tables
         if (trained := with_records(current_variants(lake, table.name), "attention"))
     ]
 
 
-def dataset_data(table: EventTable, trained: list[TrainedVariant]) -> dict[str, Any]:
+def dataset_data(part: Part, trained: list[TrainedVariant]) -> dict[str, Any]:
     """Names, places and communities of the nodes, and the attention of every variant through time."""
-    if table.nodes.height > NODES:
-        raise ValueError(
-            f"dataset {table.name!r} has {table.nodes.height:,} nodes; the explorer takes {NODES:,} at most"
-        )
+    table = part.table
     graph = communication_graph(table)
     community = communities(graph)
     place = layout(graph)
@@ -46,17 +43,18 @@ def dataset_data(table: EventTable, trained: list[TrainedVariant]) -> dict[str, 
     return {
         "name": table.name,
         "title": table.title,
+        "of": part.of,
         "names": [printable(name) for name in table.nodes["name"]],
         "x": np.round(place[:, 0], 4).tolist(),
         "y": np.round(place[:, 1], 4).tolist(),
         "community": community.tolist(),
-        "variants": [variant_data(one, table) for one in ordered],
+        "variants": [variant_data(one, part) for one in ordered],
     }
 
 
-def variant_data(trained: TrainedVariant, table: EventTable) -> dict[str, Any]:
+def variant_data(trained: TrainedVariant, part: Part) -> dict[str, Any]:
     """Attention snapshots and predictions of one variant."""
-    nodes, attention = table.nodes.height, trained.of_first_seed("attention")
+    nodes, attention = part.table.nodes.height, part.of_first_seed(trained, "attention", "u", "v")
     moments = attention.select("snapshot", "label", "created_at").unique("snapshot").sort("snapshot")
     shown = moments[
         np.unique(np.linspace(0, moments.height - 1, min(SNAPSHOTS, moments.height)).round().astype(int))
@@ -65,7 +63,7 @@ def variant_data(trained: TrainedVariant, table: EventTable) -> dict[str, Any]:
     counts = shown.select("snapshot").join(edges.group_by("snapshot").len(), on="snapshot", how="left")
     top = float(edges["weight"].max() or 1.0)  # ty: ignore[invalid-argument-type] - weights are floats
     weight = np.sqrt(np.clip(edges["weight"].to_numpy() / top, 0, 1))
-    predictions = with_reasons(trained).with_columns(
+    predictions = part.renumbered(with_reasons(trained), "node", "partner").with_columns(
         share=pl.col("density") / pl.col("density").max().over("node")
     )
     partners = np.zeros(nodes, dtype=np.uint8)
@@ -73,7 +71,7 @@ def variant_data(trained: TrainedVariant, table: EventTable) -> dict[str, Any]:
         partners[node] = many
     return {
         "name": trained.key,
-        "label": trained.label(table.metadata["relations"]),
+        "label": trained.label(part.table.metadata["relations"]),
         "times": [
             moment_label(label, when) for label, when in shown.select("label", "created_at").iter_rows()
         ],

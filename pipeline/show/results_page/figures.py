@@ -8,6 +8,7 @@ from pipeline.results.trained import current_variants, showcase, with_records
 from pipeline.show.figures.adjacency import adjacency
 from pipeline.show.figures.curves import training_curves
 from pipeline.show.figures.style import Figure, drawn
+from pipeline.show.part import part_of
 from pipeline.show.results_page.agreement_lines import agreement_lines
 from pipeline.show.results_page.measured import Measured
 from pipeline.show.results_page.rank_dots import association_dots, table_3_dots
@@ -34,7 +35,7 @@ def draw(lake: Lake, data: Measured) -> dict[str, Figure]:
         "ranks": table_3_dots(data),
         "curves": training_curves(curved, data.relations) if curved else None,
         "associations": association_dots(data),
-        "adjacency": adjacency(table, shown) if shown else None,
+        "adjacency": adjacency(part_of(table), shown) if shown else None,
         "agreement": agreement_lines(table, data, shown) if shown else None,
     }
     return {shows: figure for shows, figure in figures.items() if figure is not None}

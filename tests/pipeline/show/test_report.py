@@ -2,6 +2,7 @@ import base64
 import json
 import shutil
 import zlib
+from collections import Counter
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,10 +16,12 @@ from pipeline.results.trained import TrainedVariant, current_variants, read_fact
 from pipeline.results.warehouse import build_warehouse
 from pipeline.show.communities import communication_graph
 from pipeline.show.figures import draw_figures
+from pipeline.show.part import part_of
 from pipeline.show.report import templates, write_report
 from pipeline.show.report.explorer import (
     EDGES_PER_VARIANT,
     FEWEST_PARTNERS,
+    dataset_data,
     moment_label,
     strongest_pairs,
     variant_data,
@@ -181,7 +184,7 @@ def test_what_a_template_does_not_get_is_an_error_not_a_gap():
 
 def test_packed_edges_and_predictions_unpack_to_what_was_stored(two_results):
     table = read_event_table(two_results.dataset("toy"))
-    data = variant_data(trained(two_results, "ldg_learned_sparse-bilinear"), table)
+    data = variant_data(trained(two_results, "ldg_learned_sparse-bilinear"), part_of(table))
     raw = zlib.decompress(base64.b64decode(data["packed"]))
     edges, many, nodes = sum(data["counts"]), data["predictions"], table.nodes.height
     assert len(raw) == 5 * edges + 3 * many + nodes
@@ -200,6 +203,22 @@ def test_packed_edges_and_predictions_unpack_to_what_was_stored(two_results):
         two_results.model("toy", "ldg_learned_sparse-bilinear") / "predictions.parquet"
     ).sort("node", "rank")["partner"]
     assert partner.tolist() == stored_partners.to_list()
+
+
+def test_of_a_large_network_the_most_active_nodes_are_shown_among_themselves(two_results):
+    table = read_event_table(two_results.dataset("toy"))
+    part = part_of(table, most=5)
+    talk = table.events.filter(pl.col("split") != "test", pl.col("kind") == "communication")
+    busy = Counter([*talk["u"], *talk["v"]])
+    chosen = sorted(sorted(range(table.nodes.height), key=lambda node: (-busy[node], node))[:5])
+    assert part.table.nodes["name"].to_list() == [table.nodes["name"][node] for node in chosen]
+    among = table.events.filter(pl.col("u").is_in(chosen), pl.col("v").is_in(chosen))
+    shown = part.table.events.select("u", "v").rows()
+    assert [(chosen[u], chosen[v]) for u, v in shown] == among.select("u", "v").rows()
+    assert part.told == f"5 most active of {table.nodes.height} nodes"
+    data = dataset_data(part, [trained(two_results, "ldg_learned_sparse-bilinear")])
+    assert (len(data["names"]), data["of"]) == (5, table.nodes.height)
+    assert part_of(table).table is table
 
 
 def test_every_node_with_attention_keeps_its_strongest_partner_however_many_snapshots():
