@@ -1,6 +1,7 @@
 """The Makefile hands everything to `ldg` as it is: real make, and an `ldg` that tells what it got."""
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -9,7 +10,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-REQUIREMENTS = ("requirements-run.txt", "requirements-postgres.txt", "requirements-dev.txt")
+REQUIREMENTS = (
+    "requirements-run.txt",
+    "requirements-postgres.txt",
+    "requirements-s3.txt",
+    "requirements-dev.txt",
+)
 NEEDED = ("Makefile", "pyproject.toml", "constraints.txt", *REQUIREMENTS)
 # Each argument and setting on a line of its own, and nothing of the `.env` read.
 TELLING_LDG = """#!/bin/sh
@@ -29,7 +35,7 @@ def project(tmp_path: Path) -> Path:
     stand_in = project / ".venv" / "bin" / "ldg"
     stand_in.write_text(TELLING_LDG)
     stand_in.chmod(0o755)
-    for stamp in (".ready-run", ".ready-postgres", ".ready-dev"):
+    for stamp in (".ready-run", ".ready-postgres", ".ready-s3", ".ready-dev"):
         (project / ".venv" / stamp).touch()
     for home in (project, project / HARD, project / "data" / "sample", project / "data" / "paper"):
         home.mkdir(parents=True, exist_ok=True)
@@ -109,8 +115,9 @@ def test_everything_the_project_asks_for_is_locked() -> None:
         (project["dependencies"], "requirements-run.txt"),
         (project["optional-dependencies"]["dev"], "requirements-dev.txt"),
         (project["optional-dependencies"]["postgres"], "requirements-postgres.txt"),
+        (project["optional-dependencies"]["s3"], "requirements-s3.txt"),
     ):
-        names = {requirement.split(">")[0].split("=")[0] for requirement in requirements}
+        names = {re.split("[>=[]", requirement)[0] for requirement in requirements}
         assert names - {"torch"} <= versions(ROOT / file).keys()
 
 
