@@ -8,7 +8,7 @@ BIN := .venv/bin
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast coverage dev lint bench reproduce postgres cluster
+.PHONY: run test test-fast coverage dev lint bench reproduce postgres cluster s3
 
 run: .venv/.ready-run
 	export LDG_HOME="$${LDG_HOME:-data/sample}"; $(BIN)/ldg sample && exec $(BIN)/ldg run
@@ -34,6 +34,9 @@ postgres: .venv/.ready-postgres
 
 # What LDG_CLUSTER=tcp://… needs: days read and models trained on several machines.
 cluster: .venv/.ready-cluster
+
+# What LDG_STORAGE=s3://… needs: storage that several machines share.
+s3: .venv/.ready-s3
 
 dev: .venv/.ready-run
 	exec $(BIN)/ldg dev --port "$(PORT)"
@@ -66,6 +69,10 @@ bench: .venv/.ready-dev
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-cluster.txt
 	touch $@
 
-.venv/.ready-dev: .venv/.ready-postgres .venv/.ready-cluster requirements-dev.txt
+.venv/.ready-s3: .venv/.ready-run requirements-s3.txt
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-s3.txt
+	touch $@
+
+.venv/.ready-dev: .venv/.ready-postgres .venv/.ready-cluster .venv/.ready-s3 requirements-dev.txt
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-dev.txt
 	touch $@

@@ -2,10 +2,14 @@
 
 What is made within minutes is waited for. A training may take hours: another of the same variant fails at
 once, with a line that names the first. Slots bound how much a home does side by side, whoever started it.
+
+Where homes share a storage, whoever holds a lock works on the newest state that any of them has published,
+and publishes what it made.
 """
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 from dagster import AssetExecutionContext, OpExecutionContext
@@ -14,21 +18,36 @@ from assets.headless.instance import HEADLESS
 from pipeline.lake import Lake
 from pipeline.locks import hold, hold_one_of
 from pipeline.settings import Settings
+from pipeline.storage.share import bring, shared
+from pipeline.storage.things import event_table, subnetwork, trained_model, waiting_times
 
 Context = AssetExecutionContext | OpExecutionContext
 LONGEST_WAIT = 3600.0  # seconds, for a table: it is made within minutes
+WAITING_TIMES = "waiting_times"  # locked like a variant: who learns them keeps a processor as busy
 LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
 
 
-def table_locked(context: Context, lake: Lake, dataset: str) -> AbstractContextManager[object]:
+@contextmanager
+def table_locked(context: Context, lake: Lake, dataset: str) -> Generator[None]:
     """Hold the lock of all that is in a dataset's folder, and of what its table alone is made from."""
-    return _waited_for(context, lake, "datasets", dataset)
+    things = [event_table(dataset), *([subnetwork()] if dataset == "github" else [])]
+    with _waited_for(context, lake, "datasets", dataset), shared(lake, *things, log=context.log.info):
+        yield
 
 
-def model_locked(context: Context, lake: Lake, dataset: str, variant: str) -> AbstractContextManager[object]:
+@contextmanager
+def model_locked(context: Context, lake: Lake, dataset: str, variant: str) -> Generator[None]:
     """Hold the lock of a trained variant's folder; an error at once if another process trains it."""
+    if lake.storage:
+        with _waited_for(context, lake, "datasets", dataset):
+            bring(lake, event_table(dataset), log=context.log.info)
+    learned = waiting_times(dataset) if variant == WAITING_TIMES else trained_model(dataset, variant)
     happening = f"{variant} is being trained on {dataset}"
-    return hold(lake.lock("models", dataset, variant), happening, run_name(context))
+    with (
+        hold(lake.lock("models", dataset, variant), happening, run_name(context)),
+        shared(lake, learned, log=context.log.info),
+    ):
+        yield
 
 
 def training_slot(context: Context, settings: Settings) -> AbstractContextManager[object]:

@@ -25,6 +25,8 @@ from pipeline.results.standing import Standing, degenerate_graph, divergence, st
 from pipeline.results.trained import TrainedVariant, present_fingerprint, read_facts
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
+from pipeline.storage.share import bring
+from pipeline.storage.things import trained_model
 from pipeline.variants import model_named, split_key
 
 
@@ -56,6 +58,8 @@ def train_variant(
     asked = config.settings(variant)
     task = training_task(spec.name, variant, asked, config.threads, run_name(context))
     with model_locked(context, lake, spec.name, key), training_slot(context, settings):
+        if variant.needs is not None:
+            bring(lake, trained_model(spec.name, variant.needs), log=context.log.info)
         expected = identity(spec.name, present_fingerprint(lake, spec.name), variant, asked)
         if earlier := differences(read_facts(folder) or expected, expected):
             context.log.warning(f"{key} was trained otherwise ({'; '.join(earlier)}): it is trained anew.")

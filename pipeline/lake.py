@@ -24,6 +24,7 @@ class Lake:
     """The folders below `$LDG_HOME`. Paths only: nothing here reads, writes or creates."""
 
     home: Path
+    storage: str = ""  # where what is finished is shared, for instance s3://bucket/prefix (pipeline.storage)
 
     def __post_init__(self) -> None:
         # At ? or \ DuckDB writes its log elsewhere; the address of Dagster's SQLite ends at ? and decodes %.

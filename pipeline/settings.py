@@ -86,6 +86,13 @@ def checked_store(address: str) -> str:
     return address
 
 
+def checked_storage(address: str) -> str:
+    """The address of a bucket, or of a folder in it, without user, password and query; or nothing."""
+    if address and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]+(/[\w.=-]+)*/?", address, re.ASCII):
+        raise ValueError(address)
+    return address.rstrip("/")
+
+
 def checked_cluster(address: str) -> str:
     """The address of a Dask scheduler, or nothing."""
     if address and not re.fullmatch(r"(tcp|tls)://[^/:@\s]+:\d+", address):
@@ -121,6 +128,11 @@ Store = Annotated[
     AfterValidator(checked_store),
     Takes("an address such as postgresql://user:password@host/database, or nothing"),
 ]
+Storage = Annotated[
+    str,
+    AfterValidator(checked_storage),
+    Takes("an address such as s3://bucket/prefix, or nothing"),
+]
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -133,6 +145,11 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
     home: Folder = Field(Path("data"), description="The folder in which everything is kept.")
+    storage: Storage = Field(
+        "",
+        description="S3-compatible storage that several machines share: what is finished is published there, "
+        "what is missing is brought from there; the AWS_… variables say how to reach it.",
+    )
     gharchive_url: str = Field(
         "https://data.gharchive.org",
         description="Where hour files come from: an http(s) address or a local folder.",
@@ -272,7 +289,7 @@ class Settings(BaseSettings):
     @property
     def lake(self) -> Lake:
         """The lake at this home."""
-        return Lake(self.home)
+        return Lake(self.home, self.storage)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:

@@ -1,12 +1,14 @@
 """What every test may ask for."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from pipeline.lake import Lake
+from tests.object_server import ObjectServer, running_object_server
 from tests.whole_system import ROOT, environment, run_module
 
 LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
@@ -77,3 +79,10 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_module("assets", "sample", environment=environment(home))
     (home / "first_run.txt").write_text(run_module("assets", environment=environment(home)))
     return home
+
+
+@pytest.fixture(scope="session")
+def object_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer]:
+    """An S3-compatible server, one for all tests of a worker."""
+    with running_object_server(tmp_path_factory.mktemp("objects") / "server.log") as server:
+        yield server

@@ -25,6 +25,7 @@ from assets.cli.reproduce import reproduce
 from assets.cli.run import run
 from assets.cli.sample import sample
 from assets.cli.serve import serve
+from assets.cli.storage import storage
 from assets.cli.store import store
 from assets.cli.train import train
 
@@ -50,7 +51,7 @@ def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` as
 
 for command in (
     *(run, follow, forecast, reproduce, train, predict, export),
-    *(report, page, sample, dev, serve, store, scheduler, worker, doctor),
+    *(report, page, sample, dev, serve, store, storage, scheduler, worker, doctor),
 ):
     ldg.add_command(command)
 

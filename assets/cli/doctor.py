@@ -35,6 +35,7 @@ def doctor() -> None:
         click.echo(f"  {line}")
     click.echo("Checks")
     findings = [home_finding(settings), space_finding(settings), *source_findings(settings)]
+    findings += storage_findings(settings)
     findings += [(True, f"note: {sentence}") for sentence in settings.still_to_come()]
     for good, sentence in findings:
         click.echo(f"  {'ok     ' if good else 'MISSING'}  {sentence}")
@@ -92,6 +93,20 @@ def source_findings(settings: "Settings") -> list[tuple[bool, str]]:
     else:
         findings.append((True, "Social Evolution: left out, LDG_SOCIAL_EVOLUTION names no source"))
     return findings
+
+
+def storage_findings(settings: "Settings") -> list[tuple[bool, str]]:
+    """Whether the storage that homes share answers and takes the credentials."""
+    if not settings.storage:
+        return []
+    from pipeline.storage.bucket import Bucket, StorageError
+
+    bucket = Bucket.of(settings.storage, settings.home, patience=SECONDS, tries=1)
+    try:
+        bucket.list("seals/results")
+    except StorageError as error:
+        return [(False, f"storage: {error}")]
+    return [(True, f"storage: {bucket.where} answers")]
 
 
 def reached(title: str, variable: str, source: str) -> tuple[bool, str]:

@@ -46,6 +46,8 @@ from pipeline.results.trained import TrainedVariant
 from pipeline.runs import FinishedTraining, SessionRecord
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
+from pipeline.storage.share import bring, publish
+from pipeline.storage.things import event_table, trained_model
 from pipeline.variants import Variant
 
 
@@ -154,6 +156,11 @@ class HeadlessRun:
 
     def train(self, variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> None:
         """Every training that is not finished yet; if one fails, the run ends when the others are through."""
+        lake = self.settings.lake
+        bring(lake, *(event_table(name) for name in {spec.name for spec, _ in variants}))
+        chosen = [trained_model(spec.name, variant.key) for spec, variant in variants]
+        bring(lake, *chosen)
+        publish(lake, *chosen)  # what an earlier run trained and could not publish
         for spec, variant in variants:
             if otherwise := trained_otherwise(spec, variant, self.settings):
                 self.account.line(

@@ -13,7 +13,7 @@ from dagster import (
     asset,
 )
 
-from assets.locks import model_locked, table_locked, training_slot
+from assets.locks import WAITING_TIMES, model_locked, run_name, table_locked, training_slot
 from assets.metadata import shown
 from assets.partitions import variant_partitions
 from assets.training import train_and_report, train_variant, training_checks
@@ -27,6 +27,7 @@ from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.results.baselines import baselines
 from pipeline.schemas import NEXT_EVENT_TIME
 from pipeline.settings import Settings
+from pipeline.sources.gharchive.days import bring_shared
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import model_named
 
@@ -52,6 +53,9 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
     )
     def event_table(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
         folder = settings.lake.dataset(spec.name)
+        if spec.source.is_daily:
+            first, last = spec.source.days(settings)
+            bring_shared(settings.lake, first, last, run_name(context), context.log.info)
         with table_locked(context, settings.lake, spec.name):
             write_event_table(spec.build(settings), folder)
             table = read_event_table(folder)
@@ -121,7 +125,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
     )
     def waiting_times(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
         lake = settings.lake
-        with model_locked(context, lake, spec.name, "waiting_times"), training_slot(context, settings):
+        with model_locked(context, lake, spec.name, WAITING_TIMES), training_slot(context, settings):
             task = Task(f"waiting times of {spec.name}", learn_apart, (spec.name,))
             learned = run_task(task, lake, settings.cluster, context.log.info)
             scores = read_parquet(lake.waiting_times(spec.name) / f"{NEXT_EVENT_TIME.name}.parquet")

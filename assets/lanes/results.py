@@ -28,6 +28,7 @@ from pipeline.results.trained import trained_variants
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
+from pipeline.storage.share import results_shared
 
 # Each result table: the step of every chain it is made from, the function that writes it, its description.
 TABLES: dict[str, tuple[str, Callable[[Lake], Any], str]] = {
@@ -59,6 +60,8 @@ RESULTS = (*TABLES, "figures", "warehouse", "report")
 def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     """The `results` group over all datasets."""
 
+    datasets = [spec.name for spec in specs]
+
     def of_each(step: str) -> list[AssetKey]:
         keys = [AssetKey([spec.name, step]) for spec in specs]
         if step == "trained_models":  # a refresh makes them in a step of their own
@@ -77,12 +80,13 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         from pipeline.show.figures.thumbnail import thumbnail
 
         lake = settings.lake
-        drawn = {
-            f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, thumbnail(figure.svg)))
-            for dataset in (spec.name for spec in specs)
-            if trained_variants(lake, dataset)
-            for figure in draw_figures(lake, dataset)
-        }
+        with results_shared(lake, datasets):
+            drawn = {
+                f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, thumbnail(figure.svg)))
+                for dataset in datasets
+                if trained_variants(lake, dataset)
+                for figure in draw_figures(lake, dataset)
+            }
         return MaterializeResult(metadata={"figures": len(drawn), **drawn})
 
     @asset(
@@ -105,7 +109,8 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     )
     def warehouse(settings: ResourceParam[Settings]) -> MaterializeResult:
         """Every table in one DuckDB file, replaced as a whole: readers never see half of it."""
-        path = build_warehouse(settings.lake)
+        with results_shared(settings.lake, datasets):
+            path = build_warehouse(settings.lake)
         with duckdb.connect(str(path), read_only=True) as connection:
             names = [
                 name
@@ -132,18 +137,23 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         """One self-contained page: what was run, the tables, the figures, and the latent graph to explore."""
         from pipeline.show.report import write_report
 
-        path = write_report(settings.lake)
+        with results_shared(settings.lake, datasets):
+            path = write_report(settings.lake)
         return MaterializeResult(metadata={"path": MetadataValue.path(path), "bytes": path.stat().st_size})
 
     tables = [
-        result_table(name, of_each(step), write, description)
+        result_table(name, datasets, of_each(step), write, description)
         for name, (step, write, description) in TABLES.items()
     ]
     return [*tables, figures, warehouse, report]
 
 
 def result_table(
-    name: str, deps: Sequence[AssetKey], write: Callable[[Lake], Any], description: str
+    name: str,
+    datasets: Sequence[str],
+    deps: Sequence[AssetKey],
+    write: Callable[[Lake], Any],
+    description: str,
 ) -> AssetsDefinition:
     """The asset of one result table: `results/<name>.parquet`."""
 
@@ -155,7 +165,8 @@ def result_table(
         deps=deps,
     )
     def table(settings: ResourceParam[Settings]) -> MaterializeResult:
-        write(settings.lake)
+        with results_shared(settings.lake, datasets):
+            write(settings.lake)
         path = settings.lake.results / f"{name}.parquet"
         return MaterializeResult(metadata=shown(read_parquet(path)), data_version=version_of_files([path]))
 

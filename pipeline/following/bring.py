@@ -11,7 +11,7 @@ from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.account import account_path, read_account
-from pipeline.sources.gharchive.days import bring_days, day_locked, read_alone
+from pipeline.sources.gharchive.days import bring_days, bring_shared, day_locked, read_alone
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.files import HourFile
 from pipeline.sources.gharchive.normalize import EventRules
@@ -59,6 +59,7 @@ def bring(
     files are not kept, they do not pile up. Readings of which no day will be put together again are removed
     as the days go by.
     """
+    bring_shared(lake, window.first, window.last, work, log)
     statuses = read_statuses(lake, window)
     asked = days_to_ask(window, statuses)
     use = partial(read_changed, rules=rules, keep_raw=keep_raw, work=work)

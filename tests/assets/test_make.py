@@ -1,6 +1,7 @@
 """The Makefile hands everything to `ldg` as it is: real make, and an `ldg` that tells what it got."""
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("postgres", "cluster", "dev")
+EXTRAS = ("postgres", "cluster", "s3", "dev")
 REQUIREMENTS = ("requirements-run.txt", *(f"requirements-{extra}.txt" for extra in EXTRAS))
 NEEDED = ("Makefile", "pyproject.toml", "constraints.txt", *REQUIREMENTS)
 # Each argument and setting on a line of its own, and nothing of the `.env` read.
@@ -110,7 +111,7 @@ def test_everything_the_project_asks_for_is_locked() -> None:
         (project["dependencies"], "requirements-run.txt"),
         *((project["optional-dependencies"][extra], f"requirements-{extra}.txt") for extra in EXTRAS),
     ):
-        names = {requirement.split(">")[0].split("=")[0] for requirement in requirements}
+        names = {re.split("[>=[]", requirement)[0] for requirement in requirements}
         assert names - {"torch"} <= versions(ROOT / file).keys()
 
 

@@ -30,6 +30,8 @@ from pipeline.sources.gharchive.reading import (
     make_reading,
     write_part,
 )
+from pipeline.storage.share import bring_file
+from pipeline.storage.things import raw_hours
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def read_day(
             file = load_knowledge(lake, day, hour) or HourFile(day, hour, "failed", "not fetched yet")
             if file.status == "ok":
                 reading = load_reading(lake, file, rules, limits)
-                if reading is None and raw_path(lake, day, hour).exists():
+                if reading is None and _has_raw(lake, day, hour):
                     reading = make_reading(lake, file, rules, limits)
                     read_events += reading.counts.events
                 if reading is None:
@@ -154,9 +156,15 @@ def _held_by_neighbour(day: date, which: int, lake: Lake, rules: EventRules, lim
     if file is None or file.status != "ok":
         return []
     reading = load_reading(lake, file, rules, limits)
-    if reading is None and raw_path(lake, day, hour).exists():
+    if reading is None and _has_raw(lake, day, hour):
         reading = make_reading(lake, file, rules, limits)
     return [] if reading is None else [holding(reading.load_keys())]
+
+
+def _has_raw(lake: Lake, day: date, hour: int) -> bool:
+    """Whether an hour's file is in the lake; one that other homes share is brought."""
+    raw = raw_path(lake, day, hour)
+    return raw.exists() or bring_file(lake, raw_hours(day), raw)
 
 
 def _write_parts(reading: Reading, copies: Copies, events: Path, quarantine: Path) -> Counts:

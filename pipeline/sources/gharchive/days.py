@@ -16,6 +16,8 @@ from pipeline.sources.gharchive.day import DayAccount, read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, Streak, fetch_day, held_day, is_wanted, probe
 from pipeline.sources.gharchive.files import HourFile
 from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.storage.share import bring, news, publish
+from pipeline.storage.things import archive_day, day_of, raw_hours
 
 Use = Callable[[Lake, list[HourFile], Log | None], Made]
 DAY = timedelta(days=1)
@@ -129,18 +131,34 @@ def in_turn(days: Sequence[date], cluster: str) -> Sequence[date]:
     return [*days[::2], *days[1::2]] if cluster else days
 
 
-def day_locked(lake: Lake, day: date, work: str, log: Log | None = None) -> AbstractContextManager[object]:
-    """Hold the lock of a day of the archive."""
-    return hold(lake.lock("days", day.isoformat()), f"{day} is being made", work, LONGEST_WAIT, log)
+@contextmanager
+def day_locked(lake: Lake, day: date, work: str, log: Log | None = None) -> Generator[None]:
+    """Hold the lock of a day of the archive, in its newest state where homes share a storage."""
+    with hold(lake.lock("days", day.isoformat()), f"{day} is being made", work, LONGEST_WAIT, log):
+        bring(lake, archive_day(day), log=log)
+        yield
 
 
 @contextmanager
 def days_locked(lake: Lake, days: Iterable[date], work: str, log: Log | None = None) -> Generator[None]:
-    """Hold the locks of `days` of the archive, the earliest first: then no two runs wait for each other."""
+    """Hold the locks of `days` of the archive, the earliest first: then no two runs wait for each other.
+
+    Where homes share a storage, what was made of these days is published.
+    """
+    days = sorted(days)
     with ExitStack() as locks:
-        for day in sorted(days):
+        for day in days:
             locks.enter_context(day_locked(lake, day, work, log))
         yield
+        publish(lake, *(thing for day in days for thing in (raw_hours(day), archive_day(day))), log=log)
+
+
+def bring_shared(lake: Lake, first: date, last: date, work: str, log: Log | None = None) -> None:
+    """Bring the days from `first` to `last` that other homes have published and this one has not."""
+    for day in map(day_of, news(lake, "days")):
+        if first <= day <= last:
+            with day_locked(lake, day, work, log):
+                pass
 
 
 def fetching_slot(

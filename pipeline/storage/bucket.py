@@ -1,0 +1,183 @@
+"""A bucket of S3-compatible storage: objects read, and written on condition; every failure is a sentence."""
+
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pipeline.settings import SettingError, read_env_file
+from pipeline.sources.urls import shown
+
+# The AWS tools' own variables; the name on the right is the client's.
+VARIABLES = {
+    "AWS_DEFAULT_REGION": "region",
+    "AWS_REGION": "region",
+    "AWS_ENDPOINT_URL": "endpoint",
+    "AWS_ENDPOINT_URL_S3": "endpoint",
+    "AWS_ACCESS_KEY_ID": "access_key_id",
+    "AWS_SECRET_ACCESS_KEY": "secret_access_key",
+    "AWS_SESSION_TOKEN": "session_token",
+}
+LARGEST = 5 << 30  # S3 takes no more in one request, and only one request can be conditional
+SLOWEST = 256 << 10  # bytes a second: a transfer that is slower counts as stalled
+CODE = re.compile(r"<Code>(\w+)</Code>")
+STATUS = re.compile(r"status code: (\d+)")
+
+
+class StorageError(OSError):
+    """The storage cannot be reached, refuses, or holds something that is not whole."""
+
+
+class ChangedError(StorageError):
+    """The object is not the one that the condition named: another has written it."""
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object's bytes and the tag by which the storage knows this version of it."""
+
+    data: bytes
+    etag: str
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The objects below `address`, for instance `s3://bucket/prefix`, with the client's `options`."""
+
+    address: str
+    options: dict[str, str] = field(repr=False)  # credentials are among them
+    patience: float = 30.0  # seconds for a request; a large object has longer
+    tries: int = 4
+
+    @classmethod
+    def of(cls, address: str, home: Path, **more: Any) -> "Bucket":  # noqa: ANN401 - its other fields
+        """The bucket at an address, reached as the AWS_… variables of the shell and the `.env` files say."""
+        files = read_env_file(Path(".env")) | read_env_file(home / ".env")
+        texts = {name: value.text for name, value in files.items()} | dict(os.environ)
+        options = {option: texts[name] for name, option in VARIABLES.items() if texts.get(name)}
+        return cls(address, options, **more)
+
+    @property
+    def where(self) -> str:
+        """The address and who answers there, for a sentence."""
+        return f"{self.address} at {shown(self.options.get('endpoint', 'Amazon S3'))}"
+
+    @cached_property
+    def _stores(self) -> dict[float, Any]:
+        return {}
+
+    def _store(self, size: int = 0) -> Any:  # noqa: ANN401 - the library is an extra
+        """The client, with a deadline that fits a transfer of so many bytes."""
+        try:
+            from obstore.store import S3Store
+        except ImportError:
+            raise SettingError("LDG_STORAGE needs a client of S3: `make s3` installs it") from None
+        seconds = self.patience
+        while seconds < self.patience + size / SLOWEST:
+            seconds *= 2
+        if seconds not in self._stores:
+            parts = urlsplit(self.address)
+            self._stores[seconds] = S3Store(
+                parts.netloc,
+                prefix=parts.path.strip("/") or None,
+                client_options={
+                    "allow_http": self.options.get("endpoint", "").startswith("http://"),
+                    "connect_timeout": timedelta(seconds=min(5.0, seconds)),
+                    "timeout": timedelta(seconds=seconds),
+                },
+                retry_config={"max_retries": self.tries - 1, "retry_timeout": timedelta(seconds=seconds)},
+                **{"region": "us-east-1", **self.options},
+            )
+        return self._stores[seconds]
+
+    @contextmanager
+    def _worded(self, key: str) -> Generator[None]:
+        """Errors of the client as sentences. What a server says is not repeated: it may quote credentials."""
+        from obstore import exceptions as client
+
+        try:
+            yield
+        except client.NotModifiedError:
+            raise
+        except (client.AlreadyExistsError, client.PreconditionError):
+            raise ChangedError(f"{key} in {self.where} was written by another") from None
+        except (FileNotFoundError, client.BaseError) as error:
+            text = str(error)
+            code = (CODE.findall(text) or [""])[0]
+            if isinstance(error, FileNotFoundError) and code != "NoSuchBucket":
+                raise FileNotFoundError(f"there is no {key} in {self.where}") from None
+            status = (STATUS.findall(text) or [""])[0]
+            if code == "NoSuchBucket":
+                raise StorageError(
+                    f"there is no bucket {urlsplit(self.address).netloc} at "
+                    f"{shown(self.options.get('endpoint', 'Amazon S3'))}: LDG_STORAGE names it"
+                ) from None
+            if status in {"401", "403"}:
+                raise StorageError(
+                    f"{self.where} (LDG_STORAGE) refuses the credentials of AWS_ACCESS_KEY_ID "
+                    f"({code or status})"
+                ) from None
+            reason = code or (f"status {status}" if status else "no answer")
+            raise StorageError(
+                f"{self.where} (LDG_STORAGE, AWS_ENDPOINT_URL) cannot be reached: {reason}. Nothing here is "
+                "lost: what is not published yet is published the next time"
+            ) from None
+
+    def find(self, key: str, unless: str = "", size: int = 0) -> Object | None:
+        """An object of about `size` bytes; None if there is none, or none but the version `unless`."""
+        import obstore
+        from obstore.exceptions import NotModifiedError
+
+        try:
+            with self._worded(key):
+                options: Any = {"if_none_match": unless} if unless else {}
+                answer = obstore.get(self._store(size), key, options=options)
+                return Object(bytes(answer.bytes()), answer.meta["e_tag"] or "")
+        except (FileNotFoundError, NotModifiedError):
+            return None
+
+    def version(self, key: str) -> str | None:
+        """The version of an object; None if there is none."""
+        import obstore
+
+        try:
+            with self._worded(key):
+                return obstore.head(self._store(), key)["e_tag"]
+        except FileNotFoundError:
+            return None
+
+    def put(self, key: str, data: bytes, instead_of: str | None) -> str:
+        """Write an object in the place of the version `instead_of`, or of none; return its version."""
+        import obstore
+
+        if len(data) > LARGEST:
+            raise StorageError(f"{key} has {len(data):,} bytes; storage takes {LARGEST:,} at most")
+        mode: Any = "create" if instead_of is None else {"e_tag": instead_of}
+        with self._worded(key):
+            answer = obstore.put(self._store(len(data)), key, data, mode=mode, use_multipart=False)
+        return answer["e_tag"] or ""
+
+    def delete(self, keys: list[str]) -> None:
+        """Remove objects; one that is not there is removed already."""
+        import obstore
+
+        if keys:
+            with self._worded(keys[0]):
+                obstore.delete(self._store(), keys)
+
+    def list(self, folder: str) -> dict[str, str]:
+        """The objects below a folder, each with its version."""
+        import obstore
+
+        with self._worded(folder):
+            return {
+                found["path"]: found["e_tag"] or ""
+                for page in obstore.list(self._store(), folder)
+                for found in page
+            }

@@ -1,0 +1,320 @@
+"""Publishing and bringing: how a home and the storage come to hold the same.
+
+A home remembers the seal that it last saw of each thing. What differs from it here is news of this home, what
+differs from it there is news of another: the first is published, the second brought, and where both have
+news nothing is overwritten unseen (`Thing.remade` says what can be made again). Without LDG_STORAGE nothing
+here does anything.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from pipeline.event_table import sha256 as sha256_of
+from pipeline.lake import Lake, replacing
+from pipeline.storage.bucket import Bucket, ChangedError, StorageError
+from pipeline.storage.publication import AT_ONCE, Publication
+from pipeline.storage.seal import SEALS, Seal, SealedFile, owner, same_files, seal_key
+from pipeline.storage.things import Thing, event_table, results, thing_named, waiting_times
+
+SILENCE = 120.0  # seconds without a change after which the writer of an open seal is taken for dead
+TRIES = 5  # at bringing what is replaced meanwhile
+
+Log = Callable[[str], None]
+
+
+class ConflictError(StorageError):
+    """This home and another both have news of the same thing; the message says how to choose."""
+
+
+class TornError(StorageError):
+    """A file in the storage is not the one that its seal describes."""
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """The seal of a thing that a home last saw, and when each of its own files was written."""
+
+    address: str
+    etag: str
+    files: dict[str, SealedFile]
+    times: dict[str, int]  # a file not written since is not read again to be compared
+
+
+def bring(lake: Lake, *things: Thing, log: Log | None = None) -> None:
+    """Bring what the storage has of `things` and this home has not."""
+    if lake.storage:
+        storage = Storage.of(lake, log)
+        for thing in things:
+            storage.bring(thing)
+
+
+def publish(lake: Lake, *things: Thing, log: Log | None = None) -> None:
+    """Publish what this home has of `things` and the storage has not."""
+    if lake.storage:
+        storage = Storage.of(lake, log)
+        for thing in things:
+            storage.publish(thing)
+
+
+@contextmanager
+def shared(lake: Lake, *things: Thing, log: Log | None = None) -> Generator[None]:
+    """Work on the newest state of `things`: brought before and, if all goes well, published after."""
+    bring(lake, *things, log=log)
+    yield
+    publish(lake, *things, log=log)
+
+
+@contextmanager
+def results_shared(lake: Lake, datasets: Sequence[str], log: Log | None = None) -> Generator[None]:
+    """Work on the results: all that they are made from is brought before, too."""
+    if lake.storage:
+        storage = Storage.of(lake, log)
+        for dataset in datasets:
+            storage.bring(event_table(dataset))
+            storage.bring(waiting_times(dataset))
+            for model in storage.news(f"models/{dataset}"):
+                storage.bring(model)
+    with shared(lake, results(), log=log):
+        yield
+
+
+def news(lake: Lake, kind: str) -> list[Thing]:
+    """What the storage has of a kind, such as `days`, and this home has not, by one listing."""
+    return Storage.of(lake).news(kind) if lake.storage else []
+
+
+def bring_file(lake: Lake, thing: Thing, path: Path) -> bool:
+    """Bring one file of a thing that keeps its files; whether it is in the home now."""
+    return bool(lake.storage) and Storage.of(lake).bring_file(thing, path.relative_to(lake.home).as_posix())
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The storage of a home."""
+
+    home: Path
+    bucket: Bucket
+    log: Log = field(default=lambda _: None)
+    silence: float = SILENCE
+
+    @classmethod
+    def of(cls, lake: Lake, log: Log | None = None) -> "Storage":
+        """The storage that the settings name."""
+        return cls(lake.home, Bucket.of(lake.storage, lake.home), log or (lambda _: None))
+
+    def publish(self, thing: Thing, replace: bool = False) -> int:
+        """Put what this home has of a thing into the storage, if it is news; return how many bytes went.
+
+        With `replace`, everything of it, in the place of whatever another has published.
+        """
+        memory = self.remembered(thing)
+        ours = self.here(thing, memory) if thing.is_here(self.home) else {}
+        if not ours or (memory and not replace and no_news(thing, ours, memory.files)):
+            return 0
+        found = self.there(thing)
+        seal, etag = found or (None, None)
+        theirs = seal.files if seal else {}
+        if thing.keeps:
+            ours = {**theirs, **ours}
+        if seal and not seal.is_open and not replace:
+            if same_files(ours, theirs):
+                self.remember(thing, etag or "", theirs)
+                return 0
+            if not thing.keeps and (memory is None or memory.etag != etag):
+                raise self.conflict(thing, seal)
+        self.memory(thing).unlink(missing_ok=True)  # until all is in place nothing is certain
+        publication = Publication(self.bucket, self.home, thing, seal, etag)
+        try:
+            put = publication.publish(ours, again=replace and not thing.keeps)
+        except ChangedError:
+            raise ConflictError(
+                f"{thing.name} was published by another home meanwhile, in {self.bucket.where}: what is here "
+                "is as it was; run again, and the other's is brought first"
+            ) from None
+        self.remember(thing, publication.etag or "", publication.files)
+        return put
+
+    def bring(self, thing: Thing, replace: bool = False) -> int:
+        """Bring what the storage has of a thing, if it is news; return how many bytes came.
+
+        With `replace`, in the place of whatever is here. What another is publishing is waited for; what a
+        dead one left half published counts as absent.
+        """
+        for _ in range(TRIES):
+            memory = self.remembered(thing)
+            is_here = thing.is_here(self.home)
+            found = self.there(thing, memory.etag if memory and is_here and not replace else "")
+            if found is None or found[0].is_open:
+                return 0
+            seal, etag = found
+            ours = self.here(thing, memory)
+            if not same_files(ours, seal.files) and is_here and not replace and not thing.keeps:
+                self.let_go(thing, ours, memory, seal)
+            try:
+                came = self.take(thing, ours, seal)
+            except TornError:
+                again = self.bucket.find(seal_key(thing))
+                if again is None or again.etag != etag:
+                    continue  # it is being replaced
+                raise
+            self.remember(thing, etag, seal.files)
+            return came
+        raise StorageError(f"{thing.name} in {self.bucket.where} is replaced faster than it can be brought")
+
+    def news(self, kind: str) -> list[Thing]:
+        """What is there of a kind, such as `models/github`, and not here, or not in this version."""
+        things = []
+        for key, etag in sorted(self.bucket.list(f"{SEALS}/{kind}").items()):
+            thing = thing_named(key.removeprefix(f"{SEALS}/").removesuffix(".json"))
+            memory = self.remembered(thing)
+            if memory is None or memory.etag != etag or not thing.is_here(self.home):
+                things.append(thing)
+        return things
+
+    def bring_file(self, thing: Thing, path: str) -> bool:
+        """Bring one file of a thing; False if the storage has none."""
+        found = self.there(thing)
+        file = found[0].files.get(path) if found else None
+        if file is None:
+            return False
+        with replacing(self.home / path) as temporary:
+            self.download(thing, path, file, temporary)
+        return True
+
+    def remembered(self, thing: Thing) -> Memory | None:
+        """What this home last saw of a thing in this storage."""
+        try:
+            memory = msgspec.json.decode(self.memory(thing).read_bytes(), type=Memory)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return memory if memory.address == self.bucket.address else None
+
+    def remember(self, thing: Thing, etag: str, files: Mapping[str, SealedFile]) -> None:
+        """Note what was published or brought."""
+        times = {path: (self.home / path).stat().st_mtime_ns for path in thing.files(self.home)}
+        with replacing(self.memory(thing)) as temporary:
+            temporary.write_bytes(msgspec.json.encode(Memory(self.bucket.address, etag, dict(files), times)))
+
+    def memory(self, thing: Thing) -> Path:
+        """Where a home keeps what it last saw of a thing."""
+        return self.home / "storage" / f"{thing.name}.json"
+
+    def here(self, thing: Thing, memory: Memory | None) -> dict[str, SealedFile]:
+        """The thing's files in this home."""
+        files = {}
+        for path in sorted(thing.files(self.home)):
+            facts = (self.home / path).stat()
+            known = memory.files.get(path) if memory and memory.times.get(path) == facts.st_mtime_ns else None
+            if known is None or known.bytes != facts.st_size:
+                known = SealedFile(facts.st_size, sha256_of(self.home / path), "")
+            files[path] = known
+        return files
+
+    def there(self, thing: Thing, unless: str = "") -> tuple[Seal, str] | None:
+        """The thing's seal and its version; None if there is none, or none but the version `unless`.
+
+        While another home publishes the thing, this waits. An open seal is returned only if it is our own, or
+        one whose writer has shown no life for so long that it is taken for dead.
+        """
+        watched, since = "", 0.0
+        while True:
+            found = self.bucket.find(seal_key(thing), unless)
+            if found is None:
+                return None
+            try:
+                seal = Seal.read(found.data)
+            except msgspec.MsgspecError:
+                raise TornError(
+                    f"{seal_key(thing)} in {self.bucket.where} is no seal: remove it, and {thing.name} "
+                    "counts as absent"
+                ) from None
+            if not seal.is_open or seal.by == owner(self.home):
+                return seal, found.etag
+            if found.etag != watched:
+                if not watched:
+                    self.log(f"{thing.name} is being published by {seal}: waiting")
+                watched, since = found.etag, time.monotonic()
+            elif time.monotonic() - since > self.silence:
+                self.log(f"{thing.name} was left half published by {seal}")
+                return seal, found.etag
+            time.sleep(min(1.0, self.silence / 10))
+
+    def let_go(self, thing: Thing, ours: Mapping[str, SealedFile], memory: Memory | None, seal: Seal) -> None:
+        """See that what the storage replaces here was published, or can be made again; else an error."""
+        if memory is not None and same_files(ours, memory.files):
+            return
+        if not thing.remade:
+            raise self.conflict(thing, seal)
+        self.log(f"{thing.name} here was not published; that of {seal} takes its place")
+
+    def conflict(self, thing: Thing, seal: Seal) -> ConflictError:
+        """What to say where both have news."""
+        return ConflictError(
+            f"{thing.name} here differs from the one that {seal} put into {self.bucket.where}. "
+            f"`ldg storage publish --replace {thing.name}` keeps the one here, "
+            f"`ldg storage bring --replace {thing.name}` the other"
+        )
+
+    def take(self, thing: Thing, ours: Mapping[str, SealedFile], seal: Seal) -> int:
+        """Make the thing's files here those of the seal, its last file last; return how many bytes came."""
+        wanted = {path: file for path, file in seal.files.items() if not file.is_like(ours.get(path))}
+        if thing.keeps:
+            wanted = {path: file for path, file in wanted.items() if path not in ours}
+        staged = self.home / "storage" / f".{thing.name.replace('/', '-')}.{os.getpid()}.tmp"
+        try:
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                tasks = [
+                    pool.submit(self.download, thing, path, file, staged / path)
+                    for path, file in wanted.items()
+                ]
+                for task in tasks:
+                    task.result()
+            # Killed from here on, the home has no such thing, and knows of none: it is brought again.
+            self.memory(thing).unlink(missing_ok=True)
+            if wanted and thing.last in seal.files:
+                (self.home / thing.last).unlink(missing_ok=True)
+            if not thing.keeps:
+                for path in ours.keys() - seal.files.keys():
+                    (self.home / path).unlink()
+            for path in sorted(wanted, key=lambda path: path == thing.last):
+                (self.home / path).parent.mkdir(parents=True, exist_ok=True)
+                (staged / path).replace(self.home / path)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+        return sum(file.bytes for file in wanted.values())
+
+    def download(self, thing: Thing, path: str, file: SealedFile, to: Path) -> None:
+        """One file, verified; TornError if it is not what the seal describes."""
+        found = self.bucket.find(path, size=file.bytes)
+        wrong = (
+            "is not there"
+            if found is None
+            else f"has {len(found.data):,} bytes instead of {file.bytes:,}"
+            if len(found.data) != file.bytes
+            else "has other bytes than were published"
+            if sha256(found.data).hexdigest() != file.sha256
+            else ""
+        )
+        if found is None or wrong:
+            raise TornError(
+                f"{path} in {self.bucket.where} {wrong}. `ldg storage publish --replace {thing.name}` in a "
+                f"home that has it mends it; without {seal_key(thing)} it counts as absent, and is made anew"
+            )
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with to.open("wb") as written:
+            written.write(found.data)
+            written.flush()
+            os.fsync(written.fileno())
+
+
+def no_news(thing: Thing, ours: Mapping[str, SealedFile], known: Mapping[str, SealedFile]) -> bool:
+    """Whether the storage has all that is here, as far as this home knows."""
+    return same_files({**known, **ours} if thing.keeps else ours, known)

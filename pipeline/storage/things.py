@@ -1,0 +1,152 @@
+"""What is shared as one: a day of the archive, its raw hours, an event table, a model, the results."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Files of a home that are published and brought together.
+
+    `parts` are folders below the home, each with a pattern of the files in it.
+    """
+
+    name: str  # also the place of its seal
+    parts: tuple[tuple[str, str], ...]
+    last: str = ""  # without this file it is not there; of its own files this one is published last
+    keeps: bool = False  # files that are gone from the home stay in the storage
+    remade: bool = True  # made again within minutes: where two differ, the storage's is taken
+    made_with: str = ""  # whose lock its makers hold; its own if empty
+
+    @property
+    def lock(self) -> tuple[str, ...]:
+        """The names of the lock that its makers hold in their home."""
+        return tuple((self.made_with or self.name).split("/"))
+
+    def files(self, home: Path) -> Iterator[str]:
+        """Its files in this home, by their paths below it; nothing that is still being written."""
+        for folder, names in self.parts:
+            for path in (home / folder).glob(names):
+                below = path.relative_to(home)
+                if path.is_file() and not is_unfinished(below):
+                    yield below.as_posix()
+
+    def is_here(self, home: Path) -> bool:
+        """Whether this home has it."""
+        return (home / self.last).is_file() if self.last else next(self.files(home), None) is not None
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a file is still being written, or is what an unfinished training goes on from."""
+    return path.name == "checkpoint.safetensors" or any(part.startswith(".") for part in path.parts)
+
+
+def archive_day(of: date) -> Thing:
+    """A day of the archive: what is known and was read of its hours, its events, and last its account."""
+    raw = f"raw/gharchive/{of:%Y/%m/%d}"
+    return Thing(
+        f"days/{of}",
+        (
+            (raw, "*.known.json"),
+            (f"{raw}/readings", "*/*"),
+            (f"events/github/date={of}", "*.parquet"),
+            (f"quarantine/github/date={of}", "*.parquet"),
+            ("accounts/github", f"date={of}.parquet"),
+        ),
+        last=f"accounts/github/date={of}.parquet",
+    )
+
+
+def day_of(thing: Thing) -> date:
+    """Which day of the archive a thing is."""
+    return date.fromisoformat(thing.name.removeprefix("days/"))
+
+
+def raw_hours(of: date) -> Thing:
+    """The raw hours of a day. One that a home drops after reading stays in the storage."""
+    return Thing(
+        f"hours/{of}",
+        ((f"raw/gharchive/{of:%Y/%m/%d}", "*.json.gz"),),
+        last=archive_day(of).last,  # hours that were never read are work in progress
+        keeps=True,
+        remade=False,
+        made_with=f"days/{of}",
+    )
+
+
+def subnetwork() -> Thing:
+    """Who forms the dense subnetwork."""
+    folder = "subnetwork/github"
+    return Thing(
+        "subnetwork", ((folder, "*"),), last=f"{folder}/subnetwork.json", made_with="datasets/github"
+    )
+
+
+def event_table(dataset: str) -> Thing:
+    """A dataset's event table, and the baselines beside it."""
+    return Thing(
+        f"datasets/{dataset}", ((f"datasets/{dataset}", "*"),), last=f"datasets/{dataset}/dataset.json"
+    )
+
+
+def trained_model(dataset: str, variant: str) -> Thing:
+    """A finished training."""
+    folder = f"models/{dataset}/{variant}"
+    return Thing(folder, ((folder, "*"),), last=f"{folder}/model.json", remade=False)
+
+
+def waiting_times(dataset: str) -> Thing:
+    """What was learned of waiting times."""
+    folder = f"waiting_times/{dataset}"
+    return Thing(
+        folder,
+        ((folder, "*"),),
+        last=f"{folder}/waiting_times.json",
+        made_with=f"models/{dataset}/waiting_times",
+    )
+
+
+def results() -> Thing:
+    """What is made of everything: result tables, figures, the warehouse and the report."""
+    whole = (("figures", "*/*"), ("report", "*"), ("results", "*.parquet"))
+    return Thing("results", (*whole, (".", "warehouse.duckdb")))
+
+
+KINDS = {
+    "days": lambda name: archive_day(date.fromisoformat(name)),
+    "hours": lambda name: raw_hours(date.fromisoformat(name)),
+    "subnetwork": lambda _: subnetwork(),
+    "datasets": event_table,
+    "models": lambda name: trained_model(*name.split("/")),
+    "waiting_times": waiting_times,
+    "results": lambda _: results(),
+}
+
+
+def thing_named(name: str) -> Thing:
+    """The thing of a name such as `days/2013-02-15`."""
+    kind, _, rest = name.partition("/")
+    try:
+        return KINDS[kind](rest)
+    except (KeyError, ValueError, TypeError):
+        raise ValueError(
+            f"{name!r} is nothing that is shared; there are days/2013-02-15, hours/2013-02-15, subnetwork, "
+            "datasets/<dataset>, models/<dataset>/<variant>, waiting_times/<dataset> and results"
+        ) from None
+
+
+def things_here(home: Path) -> Iterator[Thing]:
+    """Everything in a home that can be shared, what others are made from first."""
+    for account in sorted((home / "accounts" / "github").glob("date=*.parquet")):
+        of = date.fromisoformat(account.stem.removeprefix("date="))
+        yield from (raw_hours(of), archive_day(of))
+    yield subnetwork()
+    for table in sorted((home / "datasets").glob("*/dataset.json")):
+        yield event_table(table.parent.name)
+    for trained in sorted((home / "models").glob("*/*/model.json")):
+        yield trained_model(trained.parent.parent.name, trained.parent.name)
+    for learned in sorted((home / "waiting_times").glob("*/waiting_times.json")):
+        yield waiting_times(learned.parent.name)
+    yield results()

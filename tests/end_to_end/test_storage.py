@@ -1,0 +1,82 @@
+"""Two homes that share a storage: what one made, the other goes on from."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.object_server import KEY, SECRET, ObjectServer, free_port
+from tests.pipeline.storage.test_share import contents, objects
+from tests.whole_system import PATIENCE, environment, run_module, start_module
+
+pytestmark = [pytest.mark.xdist_group("storage"), pytest.mark.slow]
+
+# Five days of the sample world, one model: all that there is to share, and no more work than that.
+SMALL = {
+    "LDG_DATASETS": "github",
+    "LDG_GITHUB_HISTORY": "2014-12-23",
+    "LDG_GITHUB_END": "2014-12-27",
+    "LDG_GITHUB_SPLIT": "2014-12-26",
+    "LDG_GITHUB_MIN_COMMUNICATIONS": "2",
+    "LDG_GITHUB_MIN_ASSOCIATIONS": "0",
+    "LDG_VARIANTS": "dyrep",
+    "LDG_SEEDS": "1",
+    "LDG_EPOCHS": "1",
+}
+SHARED = (
+    "raw/gharchive",
+    "events",
+    "quarantine",
+    "accounts",
+    "subnetwork",
+    "datasets",
+    "models",
+    "waiting_times",
+    "figures",
+    "report",
+    "warehouse.duckdb",
+)
+
+
+def shared_files(home: Path) -> dict[str, bytes]:
+    """What of a home belongs into the storage."""
+    found = contents(home)
+    results = {path for path in found if path.startswith("results/") and path.endswith(".parquet")}
+    return {path: data for path, data in found.items() if path.startswith(SHARED) or path in results}
+
+
+def test_a_second_machine_goes_on_where_the_first_was(object_server: ObjectServer, tmp_path: Path) -> None:
+    address = object_server.new_bucket()
+    first, second = tmp_path / "first", tmp_path / "second"
+    settings = {"LDG_STORAGE": address, **SMALL}
+    run_module("assets", "sample", environment=environment(first))
+
+    # The storage is away: the run says so, and what it made stays.
+    away = {**object_server.variables, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}"}
+    process = start_module("assets", environment=environment(first, **settings, **away))
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "(LDG_STORAGE, AWS_ENDPOINT_URL) cannot be reached" in said
+
+    said = run_module("assets", environment=environment(first, **settings, **object_server.variables))
+    assert objects(object_server.bucket(address)) == shared_files(first)
+    assert KEY not in said
+    assert SECRET not in said
+
+    # Another machine: the same settings, the same source of raw files, an empty home.
+    run_module("assets", "sample", environment=environment(second))
+    secrets = object_server.variables
+    with (second / ".env").open("a") as lines:
+        lines.writelines(f"{name}={text}\n" for name, text in (settings | secrets).items())
+    said = run_module("assets", environment=environment(second))
+    trained = "models/github/dyrep-bilinear/model.json"
+    assert (second / trained).read_bytes() == (first / trained).read_bytes(), "trained again"
+    assert not list((second / "raw").rglob("*.json.gz")), "hours were fetched or brought again"
+    for folder in ("events", "quarantine", "subnetwork", "datasets", "models", "waiting_times"):
+        of_folder = [
+            {path: data for path, data in contents(home).items() if path.startswith(folder)}
+            for home in (first, second)
+        ]
+        assert of_folder[0] == of_folder[1], folder
+    said = run_module("assets", "doctor", environment=environment(second))
+    assert f"storage: {address} at {object_server.endpoint} answers" in said
+    assert SECRET not in said

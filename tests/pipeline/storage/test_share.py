@@ -1,0 +1,429 @@
+"""What homes share through a real server: whole or not at all, and nothing overwritten unseen."""
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow.dataset
+import pytest
+from pyarrow.fs import S3FileSystem
+
+from pipeline.lake import write_parquet
+from pipeline.storage.bucket import Bucket, StorageError
+from pipeline.storage.publication import Publication
+from pipeline.storage.seal import Seal, seal_key
+from pipeline.storage.share import ConflictError, Storage, TornError
+from pipeline.storage.things import Thing, archive_day, raw_hours, things_here, trained_model
+from tests.object_server import KEY, SECRET, ObjectServer, free_port
+
+pytestmark = pytest.mark.xdist_group("storage")
+
+DAY = date(2015, 1, 2)
+MODEL = trained_model("github", "dyrep-bilinear")
+FOLDER = "models/github/dyrep-bilinear"
+
+
+def train(home: Path, text: str, files: tuple[str, ...] = ("weights.safetensors", "curves.parquet")) -> None:
+    """A finished training as far as storage goes."""
+    (home / FOLDER).mkdir(parents=True, exist_ok=True)
+    for name in (*files, "model.json"):
+        (home / FOLDER / name).write_text(f"{text} {name}")
+
+
+def read(home: Path, day_of: date = DAY, text: str = "rows", parts: tuple[int, ...] = (0, 1)) -> None:
+    """A day that was fetched and read, as far as storage goes."""
+    raw = home / f"raw/gharchive/{day_of:%Y/%m/%d}"
+    for path in (
+        *(raw / f"{day_of}-{hour}.json.gz" for hour in parts),
+        *(raw / f"{day_of}-{hour}.json.gz.known.json" for hour in parts),
+        *(raw / f"readings/{hour}-aaaa/events.parquet" for hour in parts),
+        *(home / f"events/github/date={day_of}/{hour:02d}.parquet" for hour in parts),
+        home / f"accounts/github/date={day_of}.parquet",
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text} {path.name}")
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    """Every file of a home but what it remembers of the storage."""
+    files = (path for path in home.rglob("*") if path.is_file())
+    found = {path.relative_to(home).as_posix(): path.read_bytes() for path in files}
+    return {path: data for path, data in found.items() if not path.startswith("storage/")}
+
+
+def objects(bucket: Bucket) -> dict[str, bytes]:
+    """Every object but the seals."""
+    found = {key: bucket.find(key) for key in bucket.list("") if not key.startswith("seals/")}
+    return {key: one.data for key, one in found.items() if one is not None}
+
+
+@pytest.fixture
+def address(object_server: ObjectServer) -> str:
+    return object_server.new_bucket()
+
+
+class Refusal(BaseHTTPRequestHandler):
+    """Says no, and quotes what it was asked with, as servers do."""
+
+    def do_GET(self) -> None:
+        body = (
+            f"<Error><Code>InvalidAccessKeyId</Code><AWSAccessKeyId>{KEY}</AWSAccessKeyId></Error>".encode()
+        )
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def refusing_server() -> Iterator[str]:
+    """The address of a server that takes nobody's credentials."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusal) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def homes(object_server: ObjectServer, address: str, tmp_path: Path) -> tuple[Storage, Storage]:
+    """Two homes that share a storage."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    return object_server.storage(address, one), object_server.storage(address, other)
+
+
+def test_what_one_home_publishes_another_brings_byte_for_byte(homes: tuple[Storage, Storage]) -> None:
+    one, other = homes
+    train(one.home, "first")
+    read(one.home)
+    sent = sum(one.publish(thing) for thing in things_here(one.home))
+    assert sent == sum(map(len, contents(one.home).values()))
+    assert objects(one.bucket) == contents(one.home)
+    other.bring(MODEL)
+    other.bring(archive_day(DAY))
+    brought = contents(other.home)
+    assert {path: data for path, data in contents(one.home).items() if not path.endswith(".gz")} == brought
+    assert other.bring(MODEL) == other.publish(MODEL) == 0
+
+
+def test_a_raw_hour_is_brought_alone_when_it_is_asked_for(homes: tuple[Storage, Storage]) -> None:
+    one, other = homes
+    read(one.home)
+    one.publish(raw_hours(DAY))
+    wanted = f"raw/gharchive/2015/01/02/{DAY}-1.json.gz"
+    assert other.bring_file(raw_hours(DAY), wanted)
+    assert list(contents(other.home)) == [wanted]
+    assert not other.bring_file(raw_hours(DAY), wanted.replace("-1.json", "-7.json"))
+
+
+def test_an_hour_that_a_home_drops_stays_in_the_storage(homes: tuple[Storage, Storage]) -> None:
+    one, _ = homes
+    read(one.home)
+    one.publish(raw_hours(DAY))
+    for raw in one.home.rglob("*.json.gz"):
+        raw.unlink()
+    read(one.home, parts=(2,))
+    one.publish(raw_hours(DAY))
+    assert sum(key.endswith(".json.gz") for key in one.bucket.list("")) == 3
+
+
+def test_a_changed_day_replaces_the_former_and_leaves_nothing_of_it(homes: tuple[Storage, Storage]) -> None:
+    one, other = homes
+    read(one.home, parts=(0, 1, 2))
+    one.publish(archive_day(DAY))
+    other.bring(archive_day(DAY))
+    (one.home / f"events/github/date={DAY}/02.parquet").unlink()
+    (one.home / f"events/github/date={DAY}/01.parquet").write_text("late rows")
+    one.publish(archive_day(DAY))
+    other.bring(archive_day(DAY))
+    assert (other.home / f"events/github/date={DAY}/01.parquet").read_text() == "late rows"
+    assert {path for path in objects(one.bucket) if path.startswith("events")} == {
+        f"events/github/date={DAY}/0{hour}.parquet" for hour in (0, 1)
+    }
+    parts = sorted(path.name for path in (other.home / f"events/github/date={DAY}").iterdir())
+    assert parts == ["00.parquet", "01.parquet"]
+
+
+def test_what_is_gone_from_a_home_is_neither_removed_there_nor_missed(homes: tuple[Storage, Storage]) -> None:
+    one, _ = homes
+    train(one.home, "first")
+    one.publish(MODEL)
+    before = contents(one.home)
+    for path in (one.home / FOLDER).iterdir():
+        path.unlink()
+    assert one.publish(MODEL) == 0
+    assert one.bring(MODEL) > 0
+    assert contents(one.home) == before
+
+
+def test_of_two_homes_with_news_the_second_is_refused_and_neither_is_lost(
+    homes: tuple[Storage, Storage],
+) -> None:
+    one, other = homes
+    train(one.home, "one's")
+    train(other.home, "other's")
+    one.publish(MODEL)
+    with pytest.raises(ConflictError, match=r"models/github/dyrep-bilinear .*--replace"):
+        other.publish(MODEL)
+    with pytest.raises(ConflictError, match="--replace"):
+        other.bring(MODEL)
+    assert objects(one.bucket) == contents(one.home)
+    assert "other's" in (other.home / FOLDER / "model.json").read_text()
+    other.publish(MODEL, replace=True)
+    assert one.bring(MODEL) > 0
+    assert contents(one.home) == contents(other.home) == objects(one.bucket)
+
+
+def test_what_can_be_made_again_gives_way_to_what_another_has_published(
+    homes: tuple[Storage, Storage],
+) -> None:
+    one, other = homes
+    read(one.home, text="whole")
+    one.publish(archive_day(DAY))
+    read(other.home, text="half made", parts=(0, 1, 5))
+    other.bring(archive_day(DAY))
+    assert (other.home / archive_day(DAY).last).read_text() == (one.home / archive_day(DAY).last).read_text()
+    assert not (other.home / f"events/github/date={DAY}/05.parquet").exists()
+
+
+def test_writers_at_the_same_time_leave_one_whole(
+    object_server: ObjectServer, address: str, tmp_path: Path
+) -> None:
+    writers = [object_server.storage(address, tmp_path / str(number), silence=60) for number in range(6)]
+    for number, writer in enumerate(writers):
+        train(writer.home, f"writer {number}", files=tuple(f"{name}.parquet" for name in "abcdef"))
+    start, refused = threading.Barrier(len(writers)), []
+
+    def publish(writer: Storage) -> None:
+        start.wait()
+        try:
+            writer.publish(MODEL)
+        except ConflictError:
+            refused.append(writer)
+
+    threads = [threading.Thread(target=publish, args=[writer]) for writer in writers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (winner,) = (writer for writer in writers if writer not in refused)
+    assert objects(winner.bucket) == contents(winner.home)
+
+
+def killed_at(count: int, publish: Callable[[], object]) -> None:
+    """Publish in a process that is killed before its file of this number is put."""
+
+    def put(self: Publication, path: str, file: object, left: list[int] = [count]) -> object:  # noqa: B006
+        left[0] -= 1
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return true_put(self, path, file)  # ty: ignore[invalid-argument-type]
+
+    true_put = Publication._put
+    Publication._put = put  # ty: ignore[invalid-assignment] - in the child alone
+    publish()
+
+
+@pytest.mark.parametrize("after", [0, 2, 5])
+def test_a_killed_writer_leaves_nothing_that_seems_whole_and_goes_on(
+    homes: tuple[Storage, Storage], after: int
+) -> None:
+    one, other = homes
+    read(one.home, text="before")
+    one.publish(archive_day(DAY))
+    before = contents(one.home)
+    other.bring(archive_day(DAY))
+    read(one.home, text="after", parts=(0, 1, 2))
+    child = multiprocessing.get_context("spawn").Process(
+        target=killed_at, args=(after, StoredCall(one, archive_day(DAY)))
+    )
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    assert archive_day(DAY).last not in objects(one.bucket), "a reader without seals sees a whole day"
+    assert other.bring(archive_day(DAY)) == 0
+    assert contents(other.home) == {path: data for path, data in before.items() if not path.endswith(".gz")}
+    one.publish(archive_day(DAY))
+    other.bring(archive_day(DAY))
+    assert contents(other.home) == objects(one.bucket)
+    assert "after" in (other.home / archive_day(DAY).last).read_text()
+
+
+class StoredCall:
+    """`storage.publish(thing)` as something that goes to another process."""
+
+    def __init__(self, storage: Storage, thing: Thing) -> None:
+        self.home, self.bucket, self.thing = storage.home, storage.bucket, thing
+
+    def __call__(self) -> None:
+        Storage(self.home, self.bucket).publish(self.thing)
+
+
+def test_who_has_it_whole_takes_the_place_of_a_dead_writer(homes: tuple[Storage, Storage]) -> None:
+    one, other = homes
+    read(one.home, text="never finished", parts=(0, 1, 7))
+    child = multiprocessing.get_context("spawn").Process(
+        target=killed_at, args=(6, StoredCall(one, archive_day(DAY)))
+    )
+    child.start()
+    child.join()
+    read(other.home, text="whole")
+    other.publish(archive_day(DAY))
+    assert objects(other.bucket) == {
+        path: data for path, data in contents(other.home).items() if not path.endswith(".gz")
+    }
+
+
+def test_a_writer_that_was_taken_for_dead_is_refused(homes: tuple[Storage, Storage]) -> None:
+    one, other = homes
+    train(one.home, "slow")
+    train(other.home, "quick")
+    slow = Publication(one.bucket, one.home, MODEL, None, None)
+    slow._seal(is_open=True)
+    other.publish(MODEL)
+    ours = one.here(MODEL, None)
+    with pytest.raises(StorageError, match="written by another"):
+        slow._put_all(list(ours), ours)
+    assert objects(other.bucket) == contents(other.home)
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lambda data: data[:-1], "bytes instead of"),
+        (lambda data: b"X" + data[1:], "other bytes than were published"),
+        (lambda data: None, "is not there"),
+    ],
+    ids=["truncated", "altered", "removed"],
+)
+def test_an_object_that_is_not_what_was_published_is_refused_and_can_be_mended(
+    homes: tuple[Storage, Storage], harm: Callable[[bytes], bytes | None], words: str
+) -> None:
+    one, other = homes
+    train(one.home, "first")
+    one.publish(MODEL)
+    key = f"{FOLDER}/weights.safetensors"
+    found = one.bucket.find(key)
+    assert found is not None
+    if (harmed := harm(found.data)) is None:
+        one.bucket.delete([key])
+    else:
+        one.bucket.put(key, harmed, found.etag)
+    with pytest.raises(TornError, match=words):
+        other.bring(MODEL)
+    assert contents(other.home) == {}, "nothing of it came"
+    one.publish(MODEL, replace=True)
+    other.bring(MODEL)
+    assert contents(other.home) == contents(one.home)
+
+
+def test_a_killed_bringing_is_done_again(homes: tuple[Storage, Storage]) -> None:
+    one, other = homes
+    train(one.home, "first")
+    one.publish(MODEL)
+    other.bring(MODEL)
+    train(one.home, "second")
+    one.publish(MODEL)
+    # As it is after a kill between two files: the last file gone, one other in place.
+    (other.home / FOLDER / "model.json").unlink()
+    other.memory(MODEL).unlink()
+    (other.home / FOLDER / "curves.parquet").write_text("second curves.parquet")
+    other.bring(MODEL)
+    assert contents(other.home) == contents(one.home)
+
+
+def test_a_server_that_is_away_costs_a_sentence_and_nothing_else(
+    object_server: ObjectServer, address: str, tmp_path: Path
+) -> None:
+    train(tmp_path, "first")
+    before = contents(tmp_path)
+    away = Bucket(
+        address, {**object_server.bucket(address).options, "endpoint": f"http://127.0.0.1:{free_port()}"}
+    )
+    with pytest.raises(
+        StorageError, match=r"s3://.* at http://127.0.0.1:\d+ \(LDG_STORAGE, AWS_ENDPOINT_URL\)"
+    ):
+        Storage(tmp_path, away).publish(MODEL)
+    assert contents(tmp_path) == before
+    back = object_server.storage(address, tmp_path)
+    assert back.publish(MODEL) > 0
+    assert objects(back.bucket) == before
+
+
+def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    train(tmp_path, "first")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        options = {"endpoint": f"http://127.0.0.1:{silent.getsockname()[1]}", "access_key_id": KEY}
+        bucket = Bucket("s3://bucket", {**options, "secret_access_key": SECRET}, patience=0.5, tries=1)
+        with pytest.raises(StorageError, match="cannot be reached: no answer"):
+            Storage(tmp_path, bucket).publish(MODEL)
+
+
+def test_a_bucket_that_is_not_there_is_named(object_server: ObjectServer, tmp_path: Path) -> None:
+    train(tmp_path, "first")
+    with pytest.raises(StorageError, match="there is no bucket nowhere at http://127"):
+        object_server.storage("s3://nowhere", tmp_path).publish(MODEL)
+
+
+def test_refused_credentials_are_told_and_never_shown(refusing_server: str, tmp_path: Path) -> None:
+    train(tmp_path, "first")
+    options = {"endpoint": refusing_server, "access_key_id": KEY, "secret_access_key": SECRET}
+    storage = Storage(tmp_path, Bucket("s3://bucket", options))
+    with pytest.raises(StorageError, match="refuses the credentials of AWS_ACCESS_KEY_ID") as error:
+        storage.publish(MODEL)
+    shown = f"{error.value!r} {storage!r} {error.value.__cause__!r}"
+    assert KEY not in shown
+    assert SECRET not in shown
+
+
+def test_something_else_in_the_place_of_a_seal_is_told(homes: tuple[Storage, Storage]) -> None:
+    one, other = homes
+    one.bucket.put(seal_key(MODEL), b"no seal", None)
+    with pytest.raises(TornError, match=r"seals/models/github/dyrep-bilinear.json .*remove it"):
+        other.bring(MODEL)
+
+
+def test_a_seal_tells_who_published_what(homes: tuple[Storage, Storage]) -> None:
+    one, _ = homes
+    train(one.home, "first")
+    one.publish(MODEL)
+    found = one.bucket.find(seal_key(MODEL))
+    assert found is not None
+    seal = Seal.read(found.data)
+    assert not seal.is_open
+    assert seal.by.endswith(str(one.home.resolve()))
+    assert set(json.loads(found.data)["files"]) == set(objects(one.bucket))
+
+
+def test_the_bucket_is_read_as_it_is_by_polars_pyarrow_and_duckdb(
+    homes: tuple[Storage, Storage], object_server: ObjectServer, address: str
+) -> None:
+    one, _ = homes
+    for number, of in enumerate((DAY, date(2015, 1, 3))):
+        read(one.home, of)
+        rows = pl.DataFrame({"id": [number, number + 10]})
+        for part in (one.home / f"events/github/date={of}").iterdir():
+            write_parquet(rows, part)
+        one.publish(archive_day(of))
+    variables = object_server.variables
+    pattern = f"{address}/events/github/date=*/*.parquet"
+    assert (
+        pl.scan_parquet(pattern, storage_options=variables).select(pl.col("id").sum()).collect().item() == 44
+    )
+    server = S3FileSystem(
+        access_key=KEY, secret_key=SECRET, endpoint_override=object_server.endpoint, region="us-east-1"
+    )
+    events = pyarrow.dataset.dataset(
+        address.removeprefix("s3://") + "/events/github", filesystem=server, partitioning="hive"
+    )
+    rows = duckdb.connect().from_arrow(events)
+    ((days, total),) = rows.aggregate("count(distinct date), sum(id)").fetchall()
+    assert (days, total) == (2, 44)
