@@ -58,6 +58,7 @@ bench: .venv/.ready-dev
 	$(BIN)/pip install --quiet -c constraints.txt torch
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	$(BIN)/python -m model.history
+	$(BIN)/python -m model.large
 	$(BIN)/python -m model.when
 	touch $@
 

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from model.attention.rows import AttentionRows
+from model.identity import SENDERS
+from model.large.rule import is_large
 from model.state import State
 from model.stream import ASSOCIATION, Stream
 from pipeline.variants import MOVES, Variant
@@ -157,15 +159,23 @@ class Chance:
 
     others: Tensor  # (S, B, 2, NON_EVENTS): partners for u and for v that did not interact with them
     noise: Tensor | None  # (B, S, 2, r'): Gumbel noise, none outside training
+    words: Tensor | None = None  # (S, B, 2): what senders are drawn from, in a large network
+    senders: int = SENDERS  # how many stand for all in the first pass of a large network
 
 
 def draw_chance(
-    stream: Stream, variant: Variant, start: int, stop: int, generators: list[torch.Generator], noisy: bool
+    stream: Stream,
+    variant: Variant,
+    start: int,
+    stop: int,
+    generators: list[torch.Generator],
+    noisy: bool,
+    senders: int = SENDERS,
 ) -> Chance:
     """Non-events never name u or v; each seed draws as much whatever the seeds beside it do."""
     u, v = torch.from_numpy(stream.u[start:stop]), torch.from_numpy(stream.v[start:stop])
     low, high = torch.minimum(u, v)[:, None, None], torch.maximum(u, v)[:, None, None]
-    others, noise = [], []
+    others, noise, words = [], [], []
     for generator in generators:
         drawn = torch.randint(stream.nodes - 2, (stop - start, 2, NON_EVENTS), generator=generator)
         drawn += drawn >= low
@@ -175,4 +185,11 @@ def draw_chance(
             shape = (stop - start, 2, len(variant.prior_probabilities))
             uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
             noise.append(-(-uniform.clamp_min(1e-20).log()).log())
-    return Chance(torch.stack(others), torch.stack(noise, dim=1) if noise else None)
+        if is_large(stream.nodes) and variant.is_sampled and variant.passes == 2:
+            words.append(torch.randint(2**63 - 1, (stop - start, 2), generator=generator))
+    return Chance(
+        torch.stack(others),
+        torch.stack(noise, dim=1) if noise else None,
+        torch.stack(words) if words else None,
+        senders,
+    )

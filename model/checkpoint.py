@@ -162,4 +162,4 @@ def earlier_checksum(tensors: dict[str, Tensor]) -> str:
 
 def bytes_of(tensor: Tensor) -> bytes:
     """A tensor's numbers as they lie in memory."""
-    return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+    return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""

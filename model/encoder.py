@@ -10,6 +10,9 @@ Names: `d_x` is the gradient of the loss with respect to `x`; `w_t` is w transpo
 width, r': edge types of the prior.
 """
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import torch
 from torch import Tensor
 
@@ -17,12 +20,22 @@ from model.functions import elu_, elu_gradient
 from model.layers import Linear, Network, Shapes, Total, network_shapes
 from pipeline.variants import Variant
 
+T = TypeVar("T")
+
 
 class Workspace:
     """Memory that outlives a batch: fresh pages for every event cost as much as filling them."""
 
     def __init__(self) -> None:
         self.blocks: dict[str, Tensor] = {}
+        self.of_seeds: dict[int, Any] = {}
+        self.threads = 1  # of the engine for large networks
+
+    def of_seed(self, row: int, make: Callable[[], T]) -> T:
+        """What a seed keeps by itself from batch to batch."""
+        if row not in self.of_seeds:
+            self.of_seeds[row] = make()
+        return self.of_seeds[row]
 
     def block(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Memory of this shape, with anything in it; a longer block of this name serves as well."""

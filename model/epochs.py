@@ -63,11 +63,14 @@ def learn_batch(run: Run, stop: int) -> None:
     """One optimizer step on the events up to `stop`; seeds whose loss or gradient is not finite stop."""
     start = run.state.position
     flat = run.parameters.flat.detach().requires_grad_()
-    chance = draw_chance(run.stream, run.variant, start, stop, run.random, noisy=True)
-    named = run.parameters.views(flat)
-    outcome = advance_state(
-        run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True
+    chance = draw_chance(
+        run.stream, run.variant, start, stop, run.random, noisy=True, senders=run.settings.senders
     )
+    named = run.parameters.views(flat)
+    advance = advance_state
+    if run.state.is_large:
+        from model.large.advance import advance_large as advance  # compiled: only where it is needed
+    outcome = advance(run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True)
     losses = torch.stack([outcome.events, outcome.non_events, outcome.kl], dim=1) / (stop - start)  # (S, 3)
     (gradient,) = torch.autograd.grad(losses.sum(), flat)
     run.step += 1
@@ -141,7 +144,7 @@ def measure(run: Run, progress: Progress) -> None:
         start = learned.state.position
         ranks = rank_until(run, learned, stop, run.settings.seeds, progress)
         communications = torch.from_numpy(stream.k[start:stop] == COMMUNICATION)
-        mar = ranks[:, communications].mean((1, 2))
+        mar = ranks[:, communications & ~ranks[0, :, 0].isnan()].mean((1, 2))
         pairs = zip(run.alive.tolist(), mar.tolist(), strict=True)
         mar_of.append([value if alive and np.isfinite(value) else None for alive, value in pairs])
     run.measured.append(mar_of)

@@ -15,11 +15,14 @@ from torch import Tensor
 
 from model.checkpoint import read_tensors
 from model.choice import Chosen, Learned
+from model.encoder import Workspace
 from model.forward import advance_in_batches, current_embeddings
+from model.identity import SENDERS
 from model.parameters import Parameters, shapes_of
 from model.ranking import Frequencies, partner_densities
 from model.run import generators
-from model.stream import Stream, load_stream
+from model.state import State
+from model.stream import COMMUNICATION, Stream, load_stream
 from pipeline.lake import read_parquet
 from pipeline.variants import Variant
 
@@ -96,6 +99,7 @@ class Trained:
     variant: Variant
     seed: int
     batch: int
+    senders: int
     width: int
     learned: Learned
 
@@ -109,35 +113,52 @@ class DensityForecaster(Forecaster):
         self.parameters = Parameters(shapes_of(trained.variant, trained.width), trained.learned.weights)
         frequent = trained.variant.frequency
         self.frequencies = Frequencies.of_events(stream, stream.splits[1]) if frequent else None
-        self.latest: tuple[int, Tensor] | None = None
+        self.latest: tuple[int, Tensor | State] | None = None
 
     def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
         """Densities normalized over all other nodes; + Freq averages them with the node's past partners."""
-        log_density = self.log_densities(self.position_of(at))[node].clone()
+        log_density = self.log_density(node, self.position_of(at)).clone()
         log_density[node] = float("-inf")
         shares = log_density.softmax(0)
         if self.frequencies is not None:
-            shares = shares + self.frequencies.shares[node]
+            shares = shares + self.frequencies.rows(np.array([node]))[0]
         return (shares / shares.sum()).numpy()
 
     def position_of(self, at: datetime | None) -> int:
         """How many events the forecast sees: those before `at`."""
         return self.position_before(at, self.stream, self.trained.learned.state.position)
 
-    def log_densities(self, position: int) -> Tensor:
-        """Of every pair (N, N) after `position` events, with the stored weights; the latest are kept."""
+    def log_density(self, node: int, position: int) -> Tensor:
+        """Of `node` with everyone (N) after `position` events, with the stored weights.
+
+        Kept from the latest call: densities of all pairs or, of a large network, the state they follow from.
+        """
         if self.latest is None or self.latest[0] != position:
             trained, named = self.trained, self.parameters.named
             state = trained.learned.state.of_seeds([0])
             random = generators((trained.seed,), "ranking")
             with torch.no_grad():
-                for _ in advance_in_batches(
-                    self.stream, trained.variant, named, state, position, random, trained.batch
-                ):
-                    pass
-                z = current_embeddings(trained.variant, state, named)
-                self.latest = position, partner_densities(self.stream, z, state, named)[0]
-        return self.latest[1]
+                if state.is_large:
+                    from model.large.advance import carry  # compiled: only where it is needed
+
+                    given = self.stream, trained.variant, named, state, position, random, trained.batch
+                    carry(*given, trained.senders, Workspace())
+                    self.latest = position, state
+                else:
+                    for _ in advance_in_batches(
+                        self.stream, trained.variant, named, state, position, random, trained.batch
+                    ):
+                        pass
+                    z = current_embeddings(trained.variant, state, named)
+                    self.latest = position, partner_densities(self.stream, z, state, named)[0]
+        kept = self.latest[1]
+        if isinstance(kept, Tensor):
+            return kept[node]
+        from model.large.ranking import log_densities
+
+        with torch.no_grad():
+            asked = np.array([node])
+            return log_densities(self.stream, kept.z, kept, self.parameters.named, asked, COMMUNICATION)[0, 0]
 
 
 def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
@@ -176,6 +197,7 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
         variant=variant,
         seed=summary["seeds"][0],
         batch=summary["settings"]["batch"],
+        senders=summary["settings"].get("senders", SENDERS),
         width=summary["width"],
         learned=Chosen.from_tensors(tensors).test.of_seeds([0]),
     )

@@ -20,16 +20,22 @@ from pipeline.variants import Variant
 
 
 @dataclass
-class Outcome:
-    """A batch of events as the model saw it. Losses are sums over the batch's events, one number per seed."""
+class Losses:
+    """The terms of eq. 13, summed over a batch of events: one number per seed."""
+
+    events: Tensor  # (S)
+    non_events: Tensor  # (S)
+    kl: Tensor  # (S)
+
+
+@dataclass
+class Outcome(Losses):
+    """A batch of events as the model saw it."""
 
     batch: Batch
     versions: Tensor  # (S, R, d)
     symmetric: Tensor
     rate: Tensor  # (S, 2)
-    events: Tensor  # (S)
-    non_events: Tensor  # (S)
-    kl: Tensor  # (S)
 
 
 def advance_state(
@@ -57,7 +63,7 @@ def advance_state(
         survival = survival_terms(versions, batch, chance.others, symmetric, rate)  # (S, B)
         state.add_survival(start, survival.detach())
         kl = versions.new_zeros(len(versions)) if logits is None else divergence(variant, logits)
-        return Outcome(batch, versions, symmetric, rate, -intensities.log().sum(1), survival.sum(1), kl)
+        return Outcome(-intensities.log().sum(1), survival.sum(1), kl, batch, versions, symmetric, rate)
 
 
 def advance_in_batches(

@@ -15,6 +15,8 @@ from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
 
 VERSION = 3  # of the mathematics and of what a checkpoint holds: raise it when either changes
+RANKED = 2_000  # events of a period that are ranked in a large network
+SENDERS = 64  # that stand for all in the first pass of LDG's encoder, in a large network
 # In the metadata of a checkpoint's file: its JSON part, and a checksum of that part and of the tensors.
 HEADER, CHECKSUM = "state", "sha256"
 EARLIER_CHECKSUM = "sha256"  # earlier versions: in the JSON part, and of the tensors alone
@@ -22,7 +24,11 @@ EARLIER_CHECKSUM = "sha256"  # earlier versions: in the JSON part, and of the te
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train, as the paper states it. `seeds` share one batched run without influencing one another."""
+    """How to train, as the paper states it. `seeds` share one batched run without influencing one another.
+
+    `senders` and `ranked` are for large networks (`model.large.rule`): how many stand for all in the
+    encoder's first pass, and how many events of the validation and of the test period are ranked.
+    """
 
     seeds: tuple[int, ...] = tuple(range(10))
     epochs: int = 5
@@ -34,11 +40,20 @@ class TrainingSettings:
     clip: float = 100.0
     snapshots: int = 8
     checkpoint_minutes: float = 5.0
+    senders: int = SENDERS
+    ranked: int = RANKED
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
             raise ValueError(f"seeds takes one or more different whole numbers from 0, not {self.seeds}")
-        for argument, smallest in (("epochs", 1), ("batch", 1), ("d", 2), ("snapshots", 2)):
+        for argument, smallest in (
+            ("epochs", 1),
+            ("batch", 1),
+            ("d", 2),
+            ("snapshots", 2),
+            ("senders", 2),
+            ("ranked", 1),
+        ):
             if getattr(self, argument) < smallest:
                 raise ValueError(f"{argument} takes {smallest} or more, not {getattr(self, argument)}")
         for argument in ("learning_rate", "clip"):
@@ -66,6 +81,9 @@ def identity(
     if isinstance(variant, RemVariant):
         return rem_identity(dataset, fingerprint, variant, rem_settings(settings))
     decisive = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
+    for name, usual in (("senders", SENDERS), ("ranked", RANKED)):
+        if decisive[name] == usual:  # trainings from before these settings stay what they are
+            del decisive[name]
     return {
         "version": VERSION,
         "dataset": dataset,

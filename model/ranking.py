@@ -81,17 +81,28 @@ def ranks(scores: Tensor, target: np.ndarray, source: np.ndarray) -> Tensor:
 class Frequencies:
     """How each node's events before `until` were spread over its partners: + Freq's second opinion."""
 
-    shares: Tensor  # (N, N), rows sum to 1; 0 for a node without events
+    nodes: int
+    first: np.ndarray  # (N + 1): where each node's partners begin
+    partner: np.ndarray  # (P)
+    share: np.ndarray  # (P) float32, sums to 1 over a node's partners
 
     @classmethod
     def of_events(cls, stream: Stream, until: int) -> Self:
         """Shares of every event of a pair before event `until`, of both kinds, either direction."""
-        counts = torch.zeros(stream.nodes, stream.nodes)
-        u, v = torch.from_numpy(stream.u[:until]), torch.from_numpy(stream.v[:until])
-        one = torch.ones(until)
-        counts.index_put_((u, v), one, accumulate=True)
-        counts.index_put_((v, u), one, accumulate=True)
-        return cls(counts / counts.sum(1, keepdim=True).clamp_min(1))
+        u, v, nodes = stream.u[:until], stream.v[:until], stream.nodes
+        pairs, counts = np.unique(np.concatenate([u * nodes + v, v * nodes + u]), return_counts=True)
+        node, partner = pairs // nodes, pairs % nodes
+        events = np.bincount(np.concatenate([u, v]), minlength=nodes)
+        share = counts.astype(np.float32) / events[node].astype(np.float32)
+        return cls(nodes, np.searchsorted(node, np.arange(nodes + 1)), partner, share)
+
+    def rows(self, sources: np.ndarray) -> Tensor:
+        """Shares of every node among the partners of `sources` (B): (B, N); 0 for a node without events."""
+        out = torch.zeros(len(sources), self.nodes)
+        for row, node in enumerate(sources):
+            own = slice(self.first[node], self.first[node + 1])
+            out[row, torch.from_numpy(self.partner[own])] = torch.from_numpy(self.share[own])
+        return out
 
 
 def without_self(scores: Tensor, source: np.ndarray) -> Tensor:
@@ -118,7 +129,7 @@ def rank_events(
         scores = log_density(versions, batch, source, symmetric, rate, survival)
         if frequencies is not None:
             of_density = without_self(scores, source).double().softmax(2)
-            scores = (of_density + frequencies.shares[torch.from_numpy(source)]) / 2
+            scores = (of_density + frequencies.rows(source)) / 2
         both.append(ranks(scores, target, source))
     return torch.stack(both, dim=2)
 
@@ -146,7 +157,12 @@ def carry_and_rank(
     progress: Progress,
     frequencies: Frequencies | None = None,
 ) -> Tensor:
-    """Carry `state` to `stop` without learning; ranks (S, E, 2) of the events on the way."""
+    """Carry `state` to `stop` without learning; ranks (S, E, 2) of the events on the way.
+
+    In a large network only some of them are ranked: the others have no number.
+    """
+    if state.is_large:
+        return carry_and_rank_some(run, parameters, state, stop, random, progress, frequencies)
     ranks = [torch.zeros(len(parameters.flat), 0, 2)]
     stream, size = run.stream, run.settings.batch
     with torch.no_grad():
@@ -159,3 +175,38 @@ def carry_and_rank(
             ranks.append(of_batch.float())
             progress.advance(len(seen.batch), "ranking")
     return torch.cat(ranks, dim=1)
+
+
+def carry_and_rank_some(
+    run: Run,
+    parameters: Parameters,
+    state: State,
+    stop: int,
+    random: list[torch.Generator],
+    progress: Progress,
+    frequencies: Frequencies | None,
+) -> Tensor:
+    """`carry_and_rank` in a large network: batches end before an event that is ranked."""
+    from model.large.advance import carry  # compiled: only where it is needed
+    from model.large.ranking import rank_next, ranked_positions
+
+    stream, settings, start = run.stream, run.settings, state.position
+    ranks = torch.full((len(parameters.flat), stop - start, 2), float("nan"))
+    with torch.no_grad():
+        for until in [*ranked_positions(start, stop, settings.ranked).tolist(), stop]:
+            before, named = state.position, parameters.named
+            carry(
+                stream,
+                run.variant,
+                named,
+                state,
+                until,
+                random,
+                settings.batch,
+                settings.senders,
+                run.workspace,
+            )
+            progress.advance(until - before, "ranking")
+            if until < stop:
+                ranks[:, until - start] = rank_next(stream, state, parameters.named, frequencies).float()
+    return ranks

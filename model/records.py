@@ -19,7 +19,7 @@ from model.parameters import Parameters, count_parameters
 from model.ranking import Frequencies, carry_and_rank, partner_densities, rank_until
 from model.run import Run, generators
 from model.state import State, initial_state
-from model.stream import Stream
+from model.stream import COMMUNICATION, Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
 from pipeline.progress import Progress
@@ -72,12 +72,23 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
         "chosen_epoch": {str(settings.seeds[row]): run.chosen_epoch[row] for row in alive},
         "stopped": {str(seed): reason for seed, reason in run.stopped.items()},
         "not_ranked": {"associations_of_another_relation": int((stream.idx[validation:] < 0).sum())},
+        **ranked_of_large(run, rankings, len(seeds)),
         "training_seconds": round(run.seconds, 3),
         "commit": commit(),
         "finished_at": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds"),
     }
     write_json(summary, folder / "model.json")
     return summary
+
+
+def ranked_of_large(run: Run, rankings: pl.DataFrame, seeds: int) -> dict[str, dict[str, int]]:
+    """How many communications of each period are ranked, where it is not all of them: in a large network."""
+    if not run.state.is_large:
+        return {}
+    stream = run.stream
+    communications = pl.DataFrame({"idx": stream.idx[(stream.k == COMMUNICATION) & (stream.idx >= 0)]})
+    counted = rankings.join(communications, on="idx", how="semi").group_by("split").len()
+    return {"ranked": {split: count // seeds for split, count in sorted(counted.rows())}}
 
 
 ATTENTION = {
@@ -97,20 +108,16 @@ def attention_rows(
     """The non-zero entries of S after `position` events; none for models without attention (GCN, GAT)."""
     if not run.variant.is_recurrent:
         return pl.DataFrame(schema=ATTENTION)
-    values = rows.values[: len(seeds)].numpy()
-    s, u, slot, edge_type = np.nonzero(values)
-    return pl.DataFrame(
-        {
-            "seed": np.array(seeds)[s],
-            "label": [label] * len(s),
-            "created_at": [run.stream.moment(position) if position else None] * len(s),
-            "edge_type": edge_type,
-            "u": u,
-            "v": rows.order[s, u, slot],
-            "weight": values[s, u, slot, edge_type],
-        },
-        schema=ATTENTION,
+    s, u, v, edge_type, weight = rows.nonzero()
+    entries = pl.DataFrame(
+        {"seed": np.array(seeds)[s], "edge_type": edge_type, "u": u, "v": v, "weight": weight},
+        schema={name: ATTENTION[name] for name in ("seed", "edge_type", "u", "v", "weight")},
     )
+    moment = run.stream.moment(position) if position else None
+    labels = {"label": label, "created_at": moment}
+    return entries.with_columns(
+        **{name: pl.lit(value, dtype=ATTENTION[name]) for name, value in labels.items()}
+    ).select(*ATTENTION)
 
 
 def initial_attention(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:
@@ -156,7 +163,7 @@ def ranking_rows(stream: Stream, ranks: np.ndarray, seeds: tuple[int, ...]) -> p
     idx = stream.idx[validation:]
     assert ranks.shape[1] == len(idx)
     split = np.where(np.arange(validation, len(stream)) < test, "validation", "test")
-    in_table = idx >= 0
+    in_table = (idx >= 0) & ~np.isnan(ranks[0, :, 0])  # of a large network only some events are ranked
     return pl.DataFrame(
         {
             "seed": np.repeat(np.array(seeds), in_table.sum()),
@@ -198,11 +205,16 @@ def curve_rows(run: Run) -> pl.DataFrame:
 def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple[int, ...]) -> pl.DataFrame:
     """The likeliest partners of every node's next communication after the last event, for the first seed."""
     nodes = run.stream.nodes
-    first, first_state = Parameters(parameters.shapes, parameters.flat[:1]), state.of_seeds([0])
-    z = current_embeddings(run.variant, state, parameters.named)[:1]
-    density = partner_densities(run.stream, z, first_state, first.named)[0]  # (N, N)
-    values, partners = density.sort(1, descending=True)
     ranks = min(PARTNERS, nodes - 1)
+    first = Parameters(parameters.shapes, parameters.flat[:1])
+    if state.is_large:
+        from model.large.ranking import likeliest_partners
+
+        partners, values = map(torch.from_numpy, likeliest_partners(run.stream, state, first.named, ranks))
+    else:
+        z = current_embeddings(run.variant, state, parameters.named)[:1]
+        density = partner_densities(run.stream, z, state.of_seeds([0]), first.named)[0]  # (N, N)
+        values, partners = density.sort(1, descending=True)
     return pl.DataFrame(
         {
             "seed": np.full(nodes * ranks, seeds[0]),

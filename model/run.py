@@ -20,6 +20,7 @@ from model.checkpoint import (
 from model.choice import Chosen, by_place, places_of
 from model.encoder import Workspace
 from model.identity import TrainingSettings, identity
+from model.large import rule
 from model.parameters import Parameters, initial_parameters, width_of
 from model.state import State, initial_state
 from model.stream import Stream
@@ -73,6 +74,11 @@ class Run:
 
 def new_run(stream: Stream, variant: Variant, settings: TrainingSettings) -> Run:
     """A training before its first step."""
+    if rule.is_large(stream.nodes) and not variant.is_recurrent:
+        raise ValueError(
+            f"{variant.key} takes networks of up to {rule.LARGE:,} nodes, {stream.name!r} has "
+            f"{stream.nodes:,}: graph networks pass over all pairs; DyRep, LDG and REM take it"
+        )
     d = width_of(variant, settings.d)
     parameters = initial_parameters(variant, d, generators(settings.seeds, "weights"))
     return Run(
@@ -102,8 +108,10 @@ def branch_of(run: Run) -> Run:
 
 def snapshot_positions(stream: Stream, settings: TrainingSettings) -> list[int]:
     """After how many events attention is kept: evenly up to the test period, at the ends of batches. The
-    first and the last are apart.
+    first and the last are apart. In a large network, whose attention is large, these two are all.
     """
+    if rule.is_large(stream.nodes):
+        return []
     validation, test = stream.splits
     batch = settings.batch
     ends = [*range(batch, validation, batch), validation, *range(validation + batch, test, batch), test]
@@ -180,18 +188,22 @@ def checkpoint_shapes(run: Run, header: CheckpointHeader, position: int) -> dict
 
 
 def state_shapes(prefix: str, state: State) -> dict[str, Shape]:
-    """The shapes of a state like this one; attention's slots grow with the stream."""
+    """The shapes of a state like this one; attention's slots or entries grow with the stream."""
     shapes: dict[str, Shape] = {}
     for name, tensor in state.tensors().items():
         sizes: list[int | str] = list(tensor.shape)
         if name in {"attention.order", "attention.values", "attention.bias"}:
             sizes[2] = f"{prefix}slots"
+        elif name in {"attention.node", "attention.value", "attention.near"}:
+            sizes[0] = f"{prefix}entries"
         shapes[prefix + name] = tensor.dtype, tuple(sizes)
     return shapes
 
 
 def snapshot_shapes(prefix: str, state: State, places: list[int]) -> dict[str, Shape]:
-    """The shapes of snapshots of attention at `places`."""
+    """The shapes of snapshots of attention at `places`, of which a large network has none."""
+    if state.is_large:
+        return {}
     values = state.attention.values
     _, nodes, _, edge_types = values.shape
     return {f"{prefix}{at}": (values.dtype, (nodes, f"slots of {prefix}{at}", edge_types)) for at in places}

@@ -1,7 +1,7 @@
 """What the stream leaves behind: embeddings, attention, clocks, survival. S: seeds, N: nodes."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
@@ -9,8 +9,12 @@ from torch import Tensor
 
 from model.attention.rows import AttentionRows
 from model.attention.start import Edges, association_edges, random_associations, random_edges
+from model.large.rule import is_large
 from model.stream import Stream
 from pipeline.variants import Variant
+
+if TYPE_CHECKING:
+    from model.large.pages import Pages
 
 
 @dataclass
@@ -19,9 +23,20 @@ class State:
 
     position: int
     z: Tensor  # (S, N, d)
-    attention: AttentionRows
+    attention: AttentionRows  # in a large network in its place: `pages`
     clock: np.ndarray  # (N) float64 seconds of each node's last event; the stream's start before any
     survival: Tensor  # (S, T + 1) float64: running sum of the survival terms of events
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is the state of a large network (`model.large.rule`)."""
+        return not isinstance(self.attention, AttentionRows)
+
+    @property
+    def pages(self) -> "Pages":
+        """S of a large network."""
+        assert self.is_large
+        return self.attention  # ty: ignore[invalid-return-type]
 
     def of_seeds(self, rows: list[int]) -> Self:
         """A copy for some of the seeds, which moves on by itself."""
@@ -36,7 +51,7 @@ class State:
         """
         assert self.position == other.position
         self.z[row] = other.z[row]
-        self.attention.values[row] = other.attention.values[row]
+        self.attention.take(other.attention, row)
         self.survival[row] = other.survival[row]
 
     def add_survival(self, start: int, terms: Tensor) -> None:
@@ -50,10 +65,7 @@ class State:
         return {
             "position": torch.tensor(self.position),
             "z": self.z,
-            "attention.order": torch.from_numpy(self.attention.order),
-            "attention.count": torch.from_numpy(self.attention.count),
-            "attention.values": self.attention.values,
-            "attention.bias": self.attention.bias,
+            **self.attention.tensors(),
             "clock": torch.from_numpy(self.clock),
             "survival": self.survival,
         }
@@ -64,12 +76,7 @@ class State:
         return cls(
             position=int(tensors["position"]),
             z=tensors["z"],
-            attention=AttentionRows(
-                tensors["attention.order"].numpy().copy(),
-                tensors["attention.count"].numpy().copy(),
-                tensors["attention.values"],
-                tensors["attention.bias"],
-            ),
+            attention=attention_class("attention.node" in tensors).from_tensors(tensors),
             clock=tensors["clock"].numpy().copy(),
             survival=tensors["survival"],
         )
@@ -86,7 +93,7 @@ def initial_state(
     return State(
         position=0,
         z=torch.stack([initial_embeddings(stream, d, generator) for generator in generators]).to(dtype),
-        attention=AttentionRows.from_edges(
+        attention=attention_class(is_large(stream.nodes)).from_edges(
             [initial_graph(stream, variant, generator) for generator in generators],
             stream.nodes,
             variant.edge_types,
@@ -95,6 +102,15 @@ def initial_state(
         clock=np.zeros(stream.nodes),
         survival=torch.zeros(len(generators), len(stream) + 1, dtype=torch.float64),
     )
+
+
+def attention_class(large: bool) -> type[AttentionRows]:
+    """What keeps S: rows of one width, or pages, which are read and copied by the same names."""
+    if not large:
+        return AttentionRows
+    from model.large.pages import Pages  # compiled, which the paper's networks need not wait for
+
+    return Pages  # ty: ignore[invalid-return-type]
 
 
 def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from model.checkpoint import discard
 from model.epochs import Log, learn
 from model.identity import TrainingSettings, identity, rem_settings
+from model.large.rule import is_large
 from model.records import curve_rows, fill_from_finished, write_records
 from model.rem.settings import RemSettings
 from model.run import new_run, resume
@@ -63,9 +64,15 @@ def train(
     path = folder / "checkpoint.safetensors"
     if start_over:
         discard(path)
+    if is_large(stream.nodes):
+        write_log(
+            f"{variant.key}: {stream.nodes:,} nodes, by the engine for large networks; the encoder hears "
+            f"{settings.senders:,} senders, {settings.ranked:,} events of a period are ranked at most"
+        )
     trained = variant.trained_like()
     source = folder.parent / trained.key
     run = new_run(stream, trained, settings)
+    run.workspace.threads = threads
     beside = finished(source, run.identity) if variant.frequency else None
     if beside is not None:
         write_log(f"{variant.key}: uses the weights of {trained.key}, trained before")

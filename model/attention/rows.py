@@ -101,6 +101,35 @@ class AttentionRows:
         """A copy for some of the seeds."""
         return type(self)(self.order[rows], self.count[rows], self.values[rows], self.bias[rows])
 
+    def nonzero(self) -> tuple[np.ndarray, ...]:
+        """Entries that are not zero: seed, u, v, edge type and weight, each (E), in the order of rows."""
+        values = self.values.numpy()
+        s, u, slot, edge_type = np.nonzero(values)
+        return s, u, self.order[s, u, slot], edge_type, values[s, u, slot, edge_type]
+
+    def take(self, other: Self, row: int) -> None:
+        """Take over seed `row`; who is a neighbour in which slot depends on the stream alone."""
+        self.values[row] = other.values[row]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything of it by name, for a file."""
+        return {
+            "attention.order": torch.from_numpy(self.order),
+            "attention.count": torch.from_numpy(self.count),
+            "attention.values": self.values,
+            "attention.bias": self.bias,
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, Tensor]) -> Self:
+        """The rows that gave `tensors`."""
+        return cls(
+            tensors["attention.order"].numpy().copy(),
+            tensors["attention.count"].numpy().copy(),
+            tensors["attention.values"],
+            tensors["attention.bias"],
+        )
+
     def flat(self) -> tuple[Tensor, Tensor]:
         """Values and bias as matrices with a row per seed and node: (S·N, C·r), views."""
         seeds, nodes, _, _ = self.values.shape

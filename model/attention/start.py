@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 MOST_LISTED = 2_100_000  # pairs, those of 2,049 nodes: up to here the type of each pair is drawn by itself
-MOST_NEIGHBOURS = 300  # on average, in graphs of more: a tenth of all pairs would be 10,000 of 100,000 nodes
+MOST_NEIGHBOURS = 30  # on average, in graphs of more: a tenth of all pairs would be 10,000 of 100,000 nodes
 
 
 class Edges(NamedTuple):

@@ -9,16 +9,16 @@ HERE = Path(__file__).parent
 SOURCES = ("compiled", "state", "logarithm", "pairs", "update", "moment", "paths", "statistics", "passes")
 
 
-def discard_outdated_cache() -> None:
-    """Remove compiled functions of earlier sources.
+def discard_outdated_cache(folder: Path, sources: tuple[str, ...]) -> None:
+    """Remove compiled functions of earlier `sources` of a folder.
 
     numba looks only at the file that a cached function is in, not at those whose functions it calls: after an
     edit of one of these it would go on with the old code.
     """
     digest = hashlib.sha256()
-    for source in (HERE / f"{name}.py" for name in SOURCES):
+    for source in (folder / f"{name}.py" for name in sources):
         digest.update(source.read_bytes())
-    cache = HERE / "__pycache__"
+    cache = folder / "__pycache__"
     stamp = cache / "sources.sha256"
     try:
         if stamp.exists() and stamp.read_text(encoding="ascii") == digest.hexdigest():
@@ -31,7 +31,7 @@ def discard_outdated_cache() -> None:
         return
 
 
-discard_outdated_cache()
+discard_outdated_cache(HERE, SOURCES)
 # Without counting references: all arrays are made outside and outlive every call. Counting would cost more
 # than the work, because each call takes the whole history. Other threads run meanwhile: a network learns from
 # one piece of a stream while the statistics of the next are made.

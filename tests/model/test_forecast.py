@@ -70,7 +70,7 @@ def test_after_the_last_event_the_forecast_is_the_stored_prediction(key, trained
 def test_frequency_averages_the_density_with_past_partners(trained_home):
     plain, frequent = (model_of(trained_home, f"ldg_learned_sparse{end}-bilinear") for end in ("", "_freq"))
     stream = load_stream(trained_home / "datasets" / "small")
-    shares = Frequencies.of_events(stream, stream.splits[1]).shares[1].numpy()
+    shares = Frequencies.of_events(stream, stream.splits[1]).rows(np.array([1]))[0].numpy()
     expected = (plain.probabilities(1, None) + shares) / 2
     np.testing.assert_allclose(frequent.probabilities(1, None), expected / expected.sum())
 

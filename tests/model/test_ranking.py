@@ -92,13 +92,13 @@ def counts_before(stream: Stream, until: int) -> np.ndarray:
 def test_frequencies_are_each_partners_share_of_a_nodes_events():
     stream = random_stream(1, nodes=5, events=20)
     counts = counts_before(stream, 12)
-    shares = Frequencies.of_events(stream, 12).shares.numpy()
+    shares = Frequencies.of_events(stream, 12).rows(np.arange(stream.nodes)).numpy()
     np.testing.assert_allclose(shares, counts / np.maximum(counts.sum(1, keepdims=True), 1), rtol=1e-6)
 
 
 def test_a_node_without_events_has_no_frequent_partner():
     stream = random_stream(1, nodes=5, events=20)
-    assert not Frequencies.of_events(stream, 0).shares.any()
+    assert not Frequencies.of_events(stream, 0).rows(np.arange(stream.nodes)).any()
 
 
 def test_with_frequencies_candidates_are_ranked_by_the_mean_of_two_distributions():

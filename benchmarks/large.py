@@ -1,0 +1,148 @@
+"""What an event costs in a large network: against the number of nodes, and against event by event in torch.
+
+    python -m benchmarks.large --growth --json
+    python -m benchmarks.large --nodes 100000 --events 20000 --before 9000000 --variant dyrep --json
+    python -m benchmarks.large --nodes 100000 --events 1000 --variant dyrep --small --json
+
+Streams are crowds (`benchmarks.crowd`). `--before` starts as if so many events had passed: whoever met in
+them is a neighbour, so that rows of attention are as wide as they would be. `--small` lets the engine for
+small networks take it. Rates are by the clock and, because a shared machine slows everything down, by
+processor time.
+"""
+
+import argparse
+import json
+import resource
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.crowd import crowd_stream
+from benchmarks.training import learn_all, timed
+from model.attention.start import Edges
+from model.identity import TrainingSettings
+from model.large import rule
+from model.run import Run, new_run
+from model.stream import ASSOCIATION, Stream
+from pipeline.variants import variant_named
+
+GROWTH = (3_000, 10_000, 30_000, 100_000)
+WARM_UP = 10  # batches
+
+
+@dataclass(frozen=True)
+class Question:
+    """One measurement."""
+
+    nodes: int
+    events: int
+    before: int
+    key: str
+    threads: int
+    small: bool = False
+
+
+def measured(asked: Question) -> dict[str, Any]:
+    """Events per second of one seed's training, and the memory it took."""
+    torch.set_num_threads(1)
+    if asked.small:
+        rule.LARGE = asked.nodes
+    variant, settings = variant_named(asked.key, ["Follow"]), TrainingSettings(seeds=(0,))
+    first = asked.before + WARM_UP * settings.batch
+    stream = crowd_stream(asked.nodes, first + asked.events + 1)
+    stream = replace(stream, splits=(len(stream), len(stream)))
+    made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run = new_run(stream, variant, settings)
+    run.workspace.threads = asked.threads
+    run.state.position = asked.before
+    if asked.before:
+        meet(run, stream)
+    learn_all(run, range(asked.before + settings.batch, first + 1, settings.batch))
+    batches = range(first + settings.batch, first + asked.events + 1, settings.batch)
+    clock, processor = timed(partial(learn_all, run, batches))
+    events = len(batches) * settings.batch
+    return asdict(asked) | {
+        "events_per_second": round(events / clock, 1),
+        "events_per_cpu_second": round(events / processor, 1),
+        "cpu_microseconds_per_event": round(1e6 * processor / events, 1),
+        "neighbours_per_event": round(neighbours(run, stream.u[first:], stream.v[first:]), 1),
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "of_which_stream_mb": round(made / 1024),
+    }
+
+
+def meet(run: Run, stream: Stream) -> None:
+    """Let everyone be neighbours who became so before the state's position."""
+    from model.large.pages import Pages
+
+    before = slice(0, run.state.position)
+    ends = np.sort(np.stack([stream.u[before], stream.v[before]], axis=1), axis=1)
+    if not run.variant.is_sampled:
+        ends = ends[stream.k[before] == ASSOCIATION]
+    u, v, _, _ = run.state.pages.entries(0)
+    met = np.concatenate([ends, np.stack([u[u < v], v[u < v]], axis=1)])
+    i, j = torch.from_numpy(np.unique(met, axis=0)).long().unbind(1)
+    pages = Pages.from_edges(
+        [Edges(i, j, torch.zeros_like(i))], stream.nodes, run.variant.edge_types, torch.float32
+    )
+    pages.pools[0].near[:] = True
+    pages.pools[0].value[:] = pages.pools[0].value[:, :1]
+    run.state.attention = pages  # ty: ignore[invalid-assignment]
+
+
+def neighbours(run: Run, u: np.ndarray, v: np.ndarray) -> float:
+    """How many neighbours the two nodes of an event have on average, at the end."""
+    state = run.state
+    count = state.pages.pools[0].count if state.is_large else state.attention.count[0]
+    return float((count[u] + count[v]).mean())
+
+
+def growth(events: int, key: str, threads: int) -> dict[str, Any]:
+    """An event's cost against the number of nodes, a process each, and its slope in log–log."""
+    asked = [Question(nodes, events, 0, key, threads) for nodes in GROWTH]
+    sizes = [alone(question) for question in asked]
+    costs = [size["cpu_microseconds_per_event"] for size in sizes]
+    return {"sizes": sizes, "slope": round(float(np.polyfit(np.log(GROWTH), np.log(costs), 1)[0]), 3)}
+
+
+def alone(asked: Question) -> dict[str, Any]:
+    """`measured` in a process of its own, whose memory is its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measured, asked).result()
+
+
+def main() -> None:
+    """Measure what the arguments ask for and print it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--before", type=int, default=0, help="events that have passed")
+    parser.add_argument("--variant", default="ldg_learned_sparse")
+    parser.add_argument("--interaction", default="bilinear", choices=("concat", "bilinear"))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--small", action="store_true", help="by the engine for small networks")
+    parser.add_argument("--growth", action="store_true", help="at several numbers of nodes")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    given = parser.parse_args()
+    key = f"{given.variant}-{given.interaction}"
+    if given.growth:
+        found = growth(given.events, key, given.threads)
+    else:
+        asked = Question(given.nodes, given.events, given.before, key, given.threads, given.small)
+        found = measured(asked)
+    if given.json:
+        print(json.dumps(found))
+    else:
+        for name, value in found.items():
+            print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    main()

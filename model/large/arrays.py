@@ -1,0 +1,167 @@
+"""What the compiled loop over a batch reads and leaves behind, as plain arrays of single precision.
+
+Every event has memory of its own for all that it computes: events that do not need one another may run in any
+order, and on any thread, without a bit's difference. B: events, R: rows of Z, m: senders, d: width, r: edge
+types, r': those of the prior, I = r·d + d + 4. Dimension 1 holds u and v, or the edges (u, v) and (v, u).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Network(NamedTuple):
+    """Two ELU layers."""
+
+    w1: np.ndarray
+    b1: np.ndarray  # (d)
+    w2: np.ndarray  # (d, d)
+    b2: np.ndarray  # (d)
+
+
+class Weights(NamedTuple):
+    """Parameters of one seed. A bilinear edge network has its first layer folded: w1 is (d, d·d)."""
+
+    update: np.ndarray  # (I, d)
+    neighbour: np.ndarray  # (d, d)
+    symmetric: np.ndarray  # (2, d, d) bilinear, (2, 1, d) concat
+    rate: np.ndarray  # (2)
+    node1: Network
+    edge1: Network  # of the incoming edges, with two passes
+    node2: Network
+    last: Network  # f_edge² with two passes, f_edge¹ with one
+    skip: np.ndarray  # (d, d): what the last network takes of the first-pass edge, if its pair is bilinear
+    out_w: np.ndarray  # (d, r')
+    out_b: np.ndarray  # (r')
+
+
+class Tape(NamedTuple):
+    """What the batch computes."""
+
+    waiting: np.ndarray  # (B, 2, 4): given
+    noise: np.ndarray  # (B, 2, r'): given, zeros outside training
+    z: np.ndarray  # (R, d): versions of rows of Z; those before the batch are given, as in the next three
+    projected: np.ndarray  # (R, d): W_h z
+    hidden1: np.ndarray  # (R, d): of f_node¹
+    h1: np.ndarray  # (R, d): h¹
+    softmax: np.ndarray  # (E, r): of S, for each read of a neighbour
+    strongest: np.ndarray  # (B, 2, r, d) int64: slot of the maximum of eq. 3, NOBODY without neighbours
+    inputs: np.ndarray  # (B, 2, I): of eq. 2; the part of neighbours is that of the other node
+    mixed: np.ndarray  # (B, 2, d, d): the bilinear map of the receiver
+    sent: np.ndarray  # (B, 2, m, d): h¹ of the senders
+    hidden: np.ndarray  # (B, 2, m, d)
+    edges: np.ndarray  # (B, 2, m, d)
+    offset: np.ndarray  # (B, 2, d): what the receiver adds to every edge, if its pair is concatenated
+    mean: np.ndarray  # (B, 2, d)
+    hidden2: np.ndarray  # (B, 2, d): of f_node²
+    h2: np.ndarray  # (B, 2, d)
+    pair: np.ndarray  # (B, 2, t): sender, receiver, with two passes the first-pass edge
+    mixed2: np.ndarray  # (B, 2, d, d)
+    hidden3: np.ndarray  # (B, 2, d): of the last edge network
+    last: np.ndarray  # (B, 2, d)
+    logits: np.ndarray  # (B, 2, r')
+    soft: np.ndarray  # (B, 2, r')
+    after_first: np.ndarray  # (B, 2) int64: where the node's row after the event begins in `after`
+    after: np.ndarray  # (…, r): rows of S after the event
+    totals: np.ndarray  # (B, 2, r): what they were divided by
+    spare: np.ndarray  # (B, 2, d)
+
+
+class Gradients(NamedTuple):
+    """What walking back through the batch computes; `d_z` and `d_logits` of the loss are given."""
+
+    d_z: np.ndarray  # (R, d)
+    d_logits: np.ndarray  # (B, 2, r')
+    d_projected: np.ndarray  # (R, d)
+    d_h1: np.ndarray  # (R, d)
+    d_hidden1: np.ndarray  # (R, d): before the first ELU of f_node¹
+    d_output1: np.ndarray  # (R, d): before its second ELU
+    d_update: np.ndarray  # (B, 2, d): before the sigmoid of eq. 2
+    d_inputs: np.ndarray  # (B, 2, I)
+    d_near: np.ndarray  # (B, 2, r, d): of W_h z of the strongest neighbours
+    d_after: np.ndarray  # (…, r): of rows of S after the event
+    d_softmax: np.ndarray  # (E, r)
+    d_out: np.ndarray  # (B, 2, r'): of the logits, from the loss and from the sample
+    d_last: np.ndarray  # (B, 2, d): before the second ELU of the last edge network
+    d_hidden3: np.ndarray  # (B, 2, d): before its first ELU
+    d_pair: np.ndarray  # (B, 2, t)
+    d_mixed2: np.ndarray  # (B, 2, d, d)
+    d_hidden2: np.ndarray  # (B, 2, d)
+    d_output2: np.ndarray  # (B, 2, d)
+    d_mean: np.ndarray  # (B, 2, d)
+    d_edges: np.ndarray  # (B, 2, m, d): before the second ELU
+    d_sums: np.ndarray  # (B, 2, m, d): before the first ELU
+    d_mixed: np.ndarray  # (B, 2, d, d)
+    d_offset: np.ndarray  # (B, 2, d)
+    d_sent: np.ndarray  # (B, 2, m, d)
+    d_own: np.ndarray  # (B, 2, d): of h¹ of the event's nodes
+
+
+class Form(NamedTuple):
+    """Which model it is."""
+
+    moves: int
+    passes: int  # 0 without an encoder
+    bilinear: bool  # the intensity's compatibility
+    bilinear_pairs: bool  # the encoder's edge networks
+
+
+# Shapes by letters: B, R, E, m, d, r and I as above; A: entries of all rows of S after their events; p: r';
+# t: what the last edge network sees. Behind a star: only where S is learned.
+TAPE = {
+    "waiting": "B24",
+    "noise": "*B2p",
+    "z": "Rd",
+    "projected": "Rd",
+    "hidden1": "*Rd",
+    "h1": "*Rd",
+    "softmax": "Er",
+    "strongest": "B2rd",
+    "inputs": "B2I",
+    "mixed": "*B2dd",
+    "sent": "*B2md",
+    "hidden": "*B2md",
+    "edges": "*B2md",
+    "offset": "*B2d",
+    "mean": "*B2d",
+    "hidden2": "*B2d",
+    "h2": "*B2d",
+    "pair": "*B2t",
+    "mixed2": "*B2dd",
+    "hidden3": "*B2d",
+    "last": "*B2d",
+    "logits": "*B2p",
+    "soft": "*B2p",
+    "after_first": "*B2",
+    "after": "*Ar",
+    "totals": "*B2r",
+    "spare": "B2d",
+}
+GRADIENTS = {
+    "d_z": "Rd",
+    "d_logits": "*B2p",
+    "d_projected": "Rd",
+    "d_h1": "*Rd",
+    "d_hidden1": "*Rd",
+    "d_output1": "*Rd",
+    "d_update": "B2d",
+    "d_inputs": "B2I",
+    "d_near": "B2rd",
+    "d_after": "*Ar",
+    "d_softmax": "*Er",
+    "d_out": "*B2p",
+    "d_last": "*B2d",
+    "d_hidden3": "*B2d",
+    "d_pair": "*B2t",
+    "d_mixed2": "*B2dd",
+    "d_hidden2": "*B2d",
+    "d_output2": "*B2d",
+    "d_mean": "*B2d",
+    "d_edges": "*B2md",
+    "d_sums": "*B2md",
+    "d_mixed": "*B2dd",
+    "d_offset": "*B2d",
+    "d_sent": "*B2md",
+    "d_own": "*B2d",
+}
+WHOLE = ("strongest", "after_first")  # int64, all others are single precision

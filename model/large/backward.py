@@ -1,0 +1,240 @@
+"""One event backward: the gradient of what it read, from that of the rows it made.
+
+`d_x` is the gradient of the loss with respect to `x`. An event leaves the gradients of what it read in its
+own memory; the event that made a row collects them, in the order of events, when its turn comes.
+"""
+
+import numpy as np
+
+from model.large.arrays import Form, Gradients, Network, Tape, Weights
+from model.large.compiled import compiled, inlined
+from model.large.forward import TEMPERATURE
+from model.large.functions import ONE, ZERO, add, copy, elu_gradient_, fill
+from model.large.layout import OWN, Plan
+from model.large.pages import NOBODY
+from model.large.products import multiply_by_transposed, multiply_transposed
+
+
+@inlined
+def network_backward(
+    weights: Network, hidden: np.ndarray, output: np.ndarray, d_hidden: np.ndarray, d_output: np.ndarray
+) -> None:
+    """Gradients before both ELUs; `d_output` (2, d) is that after the second, and is overwritten."""
+    d = output.shape[1]
+    elu_gradient_(d_output, output)
+    multiply_by_transposed(2, d, d, d_output, weights.w2, d_hidden)
+    elu_gradient_(d_hidden, hidden)
+
+
+@compiled
+def collect(b: int, plan: Plan, form: Form, tape: Tape, grads: Gradients) -> None:
+    """Gradients of rows 2b and 2b + 1 of Z, W_h Z and h¹, from everyone who read them."""
+    d = tape.z.shape[1]
+    felt, size = tape.inputs.shape[2] - d - 4, plan.senders.shape[2]
+    for row in range(2 * b, 2 * b + 2):
+        d_z, d_projected = grads.d_z[row], grads.d_projected[row]
+        d_h1 = grads.d_h1[row] if form.passes else d_projected  # nobody reads h¹ without an encoder
+        fill(d_projected, ZERO)
+        fill(d_h1, ZERO)
+        for read in range(plan.read_first[row], plan.read_first[row + 1]):
+            reader, role = plan.read_by[read] // 2, plan.read_as[read]
+            end = plan.read_by[read] % 2
+            if role == OWN:
+                add(grads.d_inputs[reader, end, felt : felt + d], d_z)
+                if form.passes:
+                    add(grads.d_own[reader, end], d_h1)
+            elif role < size:
+                add(grads.d_sent[reader, end, role], d_h1)
+            else:
+                slot = role - size
+                for t in range(tape.strongest.shape[2]):
+                    for f in range(d):
+                        if tape.strongest[reader, end, t, f] == slot:
+                            d_projected[f] += grads.d_near[reader, end, t, f]
+
+
+@compiled
+def undo_sample(b: int, plan: Plan, tape: Tape, grads: Gradients) -> None:
+    """Undo eq. 11 and the normalization of rows u and v: `d_after` becomes that of the rows before."""
+    types = tape.softmax.shape[1]
+    for end in range(2):
+        slot, width = plan.slot[b, end], plan.width_after[b, end]
+        first = tape.after_first[b, end]
+        after, d_after = tape.after[first : first + width], grads.d_after[first : first + width]
+        soft, d_out = tape.soft[b, end], grads.d_out[b, end]
+        for t in range(len(soft)):
+            d_out[t] = ZERO
+        for t in range(types):
+            common = ZERO
+            for k in range(width):
+                common += d_after[k, t] * after[k, t]
+            total = tape.totals[b, end, t]
+            for k in range(width):
+                d_after[k, t] = (d_after[k, t] - common) / total
+            d_out[len(soft) - types + t] = d_after[slot, t]
+            d_after[slot, t] = ZERO
+        common = ZERO
+        for t in range(len(soft)):
+            common += soft[t] * d_out[t]
+        for t in range(len(soft)):
+            d_out[t] = soft[t] * (d_out[t] - common) / TEMPERATURE + grads.d_logits[b, end, t]
+
+
+@compiled
+def undo_last_edges(b: int, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
+    """Undo eq. 10 (eq. 8 with one pass): the gradients of what the last edge network saw."""
+    d = tape.z.shape[1]
+    pair, d_pair = tape.pair[b], grads.d_pair[b]
+    multiply_by_transposed(2, len(weights.out_b), d, grads.d_out[b], weights.out_w, grads.d_last[b])
+    network_backward(weights.last, tape.hidden3[b], tape.last[b], grads.d_hidden3[b], grads.d_last[b])
+    d_sums = grads.d_hidden3[b]
+    if not form.bilinear_pairs:
+        multiply_by_transposed(2, d, pair.shape[1], d_sums, weights.last.w1, d_pair)
+        return
+    for edge in range(2):
+        d_mixed = grads.d_mixed2[b, edge]
+        for i in range(d):
+            for f in range(d):
+                d_mixed[i, f] = pair[edge, i] * d_sums[edge, f]
+        multiply_by_transposed(1, d, d, d_sums[edge], tape.mixed2[b, edge], d_pair[edge, :d])
+        multiply_by_transposed(1, d * d, d, d_mixed, weights.last.w1, d_pair[edge, d : 2 * d])
+        if form.passes == 2:
+            multiply_by_transposed(1, d, d, d_sums[edge], weights.skip, d_pair[edge, 2 * d :])
+
+
+@compiled
+def undo_senders(
+    b: int, end: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients
+) -> None:
+    """Undo eq. 8 for edges into a node: gradients of h¹ of the senders and of the receiver."""
+    d = tape.z.shape[1]
+    d_edges, d_sums, d_mean = grads.d_edges[b, end], grads.d_sums[b, end], grads.d_mean[b, end]
+    for i in range(len(d_edges)):
+        weight = plan.weights[b, end, i]
+        for f in range(d):
+            d_edges[i, f] = weight * d_mean[f]
+    add(
+        grads.d_pair[b, 1 - end, 2 * d :], d_edges[0]
+    )  # its partner's edge is the pair's first-pass edge, too
+    elu_gradient_(d_edges, tape.edges[b, end])
+    size = len(d_edges)
+    multiply_by_transposed(size, d, d, d_edges, weights.edge1.w2, d_sums)
+    elu_gradient_(d_sums, tape.hidden[b, end])
+    if form.bilinear_pairs:
+        d_mixed = grads.d_mixed[b, end]
+        multiply_transposed(d, size, d, tape.sent[b, end], d_sums, d_mixed)
+        multiply_by_transposed(size, d, d, d_sums, tape.mixed[b, end], grads.d_sent[b, end])
+        multiply_by_transposed(1, d * d, d, d_mixed, weights.edge1.w1, grads.d_own[b, end])
+    else:
+        d_offset = grads.d_offset[b, end]
+        fill(d_offset, ZERO)
+        for i in range(size):
+            add(d_sums[i], d_offset)
+        multiply_by_transposed(size, d, d, d_sums, weights.edge1.w1[:d], grads.d_sent[b, end])
+        multiply_by_transposed(1, d, d, d_offset, weights.edge1.w1[d:], grads.d_own[b, end])
+
+
+@compiled
+def undo_encoder(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
+    """Undo eqs. 8–10: gradients of h¹ of the event's nodes and, with two passes, of the senders."""
+    d = tape.z.shape[1]
+    undo_last_edges(b, weights, form, tape, grads)
+    d_pair = grads.d_pair[b]
+    for end in range(2):  # the sender of its own edge, the receiver of the other
+        d_state = grads.d_output2[b, end] if form.passes == 2 else grads.d_own[b, end]
+        for f in range(d):
+            d_state[f] = d_pair[end, f] + d_pair[1 - end, d + f]
+    if form.passes == 2:
+        network_backward(weights.node2, tape.hidden2[b], tape.h2[b], grads.d_hidden2[b], grads.d_output2[b])
+        multiply_by_transposed(2, d, d, grads.d_hidden2[b], weights.node2.w1, grads.d_mean[b])
+        for end in range(2):
+            undo_senders(b, end, plan, weights, form, tape, grads)
+
+
+@compiled
+def undo_update(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
+    """Undo eqs. 2 and 3: gradients of the inputs, of the strongest neighbours and, where S is learned, of
+    softmax(S), which join those of the rows of S before the event.
+    """
+    d, types = tape.z.shape[1], tape.softmax.shape[1]
+    new, d_update = tape.z[2 * b : 2 * b + 2], grads.d_update[b]
+    for end in range(2):
+        for f in range(d):
+            d_update[end, f] = grads.d_z[2 * b + end, f] * new[end, f] * (ONE - new[end, f])
+    multiply_by_transposed(2, d, tape.inputs.shape[2], d_update, weights.update, grads.d_inputs[b])
+    for end in range(2):
+        first, width = plan.near_first[b, end], plan.width[b, end]
+        softmax, d_softmax = tape.softmax[first : first + width], grads.d_softmax[first : first + width]
+        if form.passes:
+            for k in range(width):
+                fill(d_softmax[k], ZERO)
+        for t in range(types):
+            strongest, d_near = tape.strongest[b, end, t], grads.d_near[b, end, t]
+            for f in range(d):
+                slot = strongest[f]
+                if slot == NOBODY:
+                    d_near[f] = ZERO
+                    continue
+                felt = tape.inputs[b, 1 - end, t * d + f]
+                d_largest = grads.d_inputs[b, 1 - end, t * d + f] * felt * (ONE - felt)
+                d_near[f] = d_largest * softmax[slot, t]
+                if form.passes:
+                    d_softmax[slot, t] += d_largest * tape.projected[plan.near[first + slot], f]
+        before = plan.before[b, end]
+        if form.passes and before != NOBODY:
+            after = tape.after_first[b, end]
+            earlier = tape.after_first[before // 2, before % 2]
+            for t in range(types):
+                common = ZERO
+                for k in range(width):
+                    common += softmax[k, t] * d_softmax[k, t]
+                for k in range(width):
+                    of_softmax = softmax[k, t] * (d_softmax[k, t] - common)
+                    grads.d_after[earlier + k, t] = grads.d_after[after + k, t] + of_softmax
+
+
+@compiled
+def backward_event(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
+    """Event `b`, once every event that read its rows is undone."""
+    collect(b, plan, form, tape, grads)
+    new, until, d = 2 * b, 2 * b + 2, tape.z.shape[1]
+    spare, d_z = tape.spare[b], grads.d_z[new:until]
+    multiply_by_transposed(2, d, d, grads.d_projected[new:until], weights.neighbour, spare)
+    for end in range(2):
+        add(spare[end], d_z[end])
+    if form.passes:
+        d_output, d_hidden = grads.d_output1[new:until], grads.d_hidden1[new:until]
+        for end in range(2):
+            copy(grads.d_h1[new + end], d_output[end])
+        network_backward(weights.node1, tape.hidden1[new:until], tape.h1[new:until], d_hidden, d_output)
+        multiply_by_transposed(2, d, d, d_hidden, weights.node1.w1, spare)
+        for end in range(2):
+            add(spare[end], d_z[end])
+        undo_sample(b, plan, tape, grads)
+        undo_encoder(b, plan, weights, form, tape, grads)
+    undo_update(b, plan, weights, form, tape, grads)
+
+
+@compiled
+def collect_before(plan: Plan, form: Form, tape: Tape, grads: Gradients) -> None:
+    """Gradients of W_h Z and h¹ of rows before the batch, in the order of events."""
+    events, types, d = len(plan.own), tape.softmax.shape[1], tape.z.shape[1]
+    new_rows = 2 * events
+    for row in range(new_rows, len(grads.d_projected)):
+        fill(grads.d_projected[row], ZERO)
+        if form.passes:
+            fill(grads.d_h1[row], ZERO)
+    for b in range(events):
+        for end in range(2):
+            first = plan.near_first[b, end]
+            for t in range(types):
+                for f in range(d):
+                    slot = tape.strongest[b, end, t, f]
+                    if slot != NOBODY and plan.near[first + slot] >= new_rows:
+                        grads.d_projected[plan.near[first + slot], f] += grads.d_near[b, end, t, f]
+            if form.passes:
+                if plan.own[b, end] >= new_rows:
+                    add(grads.d_own[b, end], grads.d_h1[plan.own[b, end]])
+                for i in range(plan.senders.shape[2]):
+                    if plan.senders[b, end, i] >= new_rows:
+                        add(grads.d_sent[b, end, i], grads.d_h1[plan.senders[b, end, i]])

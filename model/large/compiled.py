@@ -1,0 +1,25 @@
+"""Compilation of the loop over events: numba, cached on disk, and never an outdated cache."""
+
+from pathlib import Path
+
+from numba import njit
+
+from model.history.compiled import discard_outdated_cache
+
+HERE = Path(__file__).parent
+SOURCES = (
+    "compiled",
+    "pages",
+    "senders",
+    "layout",
+    "functions",
+    "products",
+    "arrays",
+    "forward",
+    "backward",
+    "layers",
+)
+discard_outdated_cache(HERE, SOURCES)
+# Without counting references, as in `model.history`.
+compiled = njit(cache=True, error_model="numpy", _nrt=False, nogil=True)
+inlined = njit(cache=True, error_model="numpy", _nrt=False, nogil=True, forceinline=True)

@@ -1,0 +1,221 @@
+"""One event forward (eqs. 2–4 and 6–11), from the rows before it to the rows after it."""
+
+import numpy as np
+
+from model.large.arrays import Form, Network, Tape, Weights
+from model.large.compiled import compiled, inlined
+from model.large.functions import ONE, ZERO, add, copy, elu_, exp, sigmoid
+from model.large.layout import NEVER, Plan
+from model.large.pages import NOBODY, Pool
+from model.large.products import multiply
+from model.stream import ASSOCIATION
+
+TEMPERATURE = np.float32(0.5)
+SMALLEST_TOTAL = np.float32(1e-12)
+LARGEST_EXPONENT = np.float32(75.0)
+LOWEST = np.float32(-1e30)
+
+
+@inlined
+def network(weights: Network, x: np.ndarray, hidden: np.ndarray, output: np.ndarray) -> None:
+    """Two ELU layers of rows `x` (2, d)."""
+    d = len(weights.b1)
+    multiply(2, d, d, x, weights.w1, hidden)
+    elu_(hidden, weights.b1)
+    multiply(2, d, d, hidden, weights.w2, output)
+    elu_(output, weights.b2)
+
+
+@compiled
+def weigh_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> None:
+    """softmax(S) of the node's row, over the neighbours of each edge type."""
+    first, start, width = plan.near_first[b, end], plan.start[b, end], plan.width[b, end]
+    weights = tape.softmax[first : first + width]
+    values, near = pool.value[start : start + width], pool.near[start : start + width]
+    for t in range(weights.shape[1]):
+        total = ZERO
+        for k in range(width):
+            weight = exp(values[k, t]) if near[k, t] else ZERO
+            weights[k, t] = weight
+            total += weight
+        total = max(total, SMALLEST_TOTAL)
+        for k in range(width):
+            weights[k, t] /= total
+
+
+@compiled
+def feel_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> None:
+    """Eq. 3: the maximum over neighbours goes to the other node's inputs; the sigmoid is taken of it."""
+    first, start, width = plan.near_first[b, end], plan.start[b, end], plan.width[b, end]
+    d, types = tape.z.shape[1], tape.softmax.shape[1]
+    inputs = tape.inputs[b, 1 - end]
+    for t in range(types):
+        strongest, largest = tape.strongest[b, end, t], inputs[t * d : (t + 1) * d]
+        for f in range(d):
+            largest[f], strongest[f] = LOWEST, NOBODY
+        for k in range(width):
+            if not pool.near[start + k, t]:
+                continue
+            weight, row = tape.softmax[first + k, t], tape.projected[plan.near[first + k]]
+            for f in range(d):
+                product = weight * row[f]
+                more = product > largest[f]
+                largest[f] = product if more else largest[f]
+                strongest[f] = k if more else strongest[f]
+        for f in range(d):
+            largest[f] = ZERO if strongest[f] == NOBODY else sigmoid(largest[f])
+
+
+@compiled
+def update_embeddings(b: int, plan: Plan, weights: Weights, tape: Tape) -> None:
+    """Eq. 2 for u and v, and W_h of their new embeddings."""
+    d = tape.z.shape[1]
+    felt = tape.inputs.shape[2] - d - 4
+    for end in range(2):
+        inputs = tape.inputs[b, end]
+        copy(tape.z[plan.own[b, end]], inputs[felt : felt + d])
+        copy(tape.waiting[b, end], inputs[felt + d :])
+    new = tape.z[2 * b : 2 * b + 2]
+    multiply(2, felt + d + 4, d, tape.inputs[b], weights.update, new)
+    for end in range(2):
+        for f in range(d):
+            new[end, f] = sigmoid(new[end, f])
+    multiply(2, d, d, new, weights.neighbour, tape.projected[2 * b : 2 * b + 2])
+
+
+@compiled
+def move_by_rule(b: int, kind: int, pool: Pool, plan: Plan, weights: Weights, form: Form, tape: Tape) -> None:
+    """Eq. 4: DyRep's rule, with the intensity of the embeddings before the event."""
+    z_u, z_v = tape.z[plan.own[b, 0]], tape.z[plan.own[b, 1]]
+    spare, g = tape.spare[b, 0], ZERO
+    if form.bilinear:
+        multiply(1, len(spare), len(spare), z_u, weights.symmetric[kind], spare)
+        for f in range(len(spare)):
+            g += spare[f] * z_v[f]
+    else:
+        for f in range(len(spare)):
+            g += weights.symmetric[kind, 0, f] * (z_u[f] + z_v[f])
+    rate = weights.rate[kind]
+    exponent = min(max(g / rate, -LARGEST_EXPONENT), LARGEST_EXPONENT)
+    intensity = rate * np.log1p(np.exp(exponent))
+    for end in range(2):
+        slot, start, width = plan.slot[b, end], plan.start[b, end], plan.width_after[b, end]
+        row, near = pool.value[start : start + width, 0], pool.near[start : start + width, 0]
+        share = ONE / np.float32(width)
+        if kind == ASSOCIATION:
+            before = plan.width[b, end]
+            loss = (ONE / np.float32(before) if before else ZERO) - share
+            for k in range(width):
+                row[k] = row[k] - loss if row[k] != ZERO else ZERO
+        row[slot], near[slot] = share + intensity, True
+        total = ZERO
+        for k in range(width):
+            total += row[k]
+        for k in range(width):
+            row[k] /= total
+
+
+@compiled
+def hear_senders(b: int, end: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> None:
+    """Eq. 8 for edges from the senders into a node, and their weighted sum, which eq. 9 starts from."""
+    d = tape.z.shape[1]
+    receiver, sent = tape.h1[plan.own[b, end]], tape.sent[b, end]
+    hidden, edges, mean = tape.hidden[b, end], tape.edges[b, end], tape.mean[b, end]
+    size = len(sent)
+    for i in range(size):
+        copy(tape.h1[plan.senders[b, end, i]], sent[i])
+    if form.bilinear_pairs:
+        multiply(1, d, d * d, receiver, weights.edge1.w1, tape.mixed[b, end])
+        multiply(size, d, d, sent, tape.mixed[b, end], hidden)
+        elu_(hidden, weights.edge1.b1)
+    else:
+        multiply(1, d, d, receiver, weights.edge1.w1[d:], tape.offset[b, end])
+        add(weights.edge1.b1, tape.offset[b, end])
+        multiply(size, d, d, sent, weights.edge1.w1[:d], hidden)
+        elu_(hidden, tape.offset[b, end])
+    multiply(size, d, d, hidden, weights.edge1.w2, edges)
+    elu_(edges, weights.edge1.b2)
+    multiply(1, size, d, plan.weights[b, end], edges, mean)
+
+
+@compiled
+def judge_pair(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> None:
+    """Eqs. 7–10: logits of S_uv and S_vu."""
+    d = tape.z.shape[1]
+    if form.passes == 2:
+        for end in range(2):
+            hear_senders(b, end, plan, weights, form, tape)
+        network(weights.node2, tape.mean[b], tape.hidden2[b], tape.h2[b])
+    pair, hidden = tape.pair[b], tape.hidden3[b]
+    for edge in range(2):
+        for side in range(2):
+            end = edge if side == 0 else 1 - edge
+            state = tape.h2[b, end] if form.passes == 2 else tape.h1[plan.own[b, end]]
+            copy(state, pair[edge, side * d : (side + 1) * d])
+        if form.passes == 2:
+            copy(tape.edges[b, 1 - edge, 0], pair[edge, 2 * d :])  # into the receiver, from its partner
+    if form.bilinear_pairs:
+        for edge in range(2):
+            multiply(1, d, d * d, pair[edge, d : 2 * d], weights.last.w1, tape.mixed2[b, edge])
+            multiply(1, d, d, pair[edge, :d], tape.mixed2[b, edge], hidden[edge])
+            if form.passes == 2:
+                multiply(1, d, d, pair[edge, 2 * d :], weights.skip, tape.spare[b, edge])
+                add(tape.spare[b, edge], hidden[edge])
+    else:
+        multiply(2, pair.shape[1], d, pair, weights.last.w1, hidden)
+    elu_(hidden, weights.last.b1)
+    multiply(2, d, d, hidden, weights.last.w2, tape.last[b])
+    elu_(tape.last[b], weights.last.b2)
+    multiply(2, d, len(weights.out_b), tape.last[b], weights.out_w, tape.logits[b])
+    for edge in range(2):
+        add(weights.out_b, tape.logits[b, edge])
+
+
+@compiled
+def move_by_sample(b: int, pool: Pool, plan: Plan, tape: Tape) -> None:
+    """Eq. 11: sample S_uv and S_vu; rows u and v sum to 1 again, and the two are neighbours from now on."""
+    types = tape.softmax.shape[1]
+    for end in range(2):
+        logits, noise, soft = tape.logits[b, end], tape.noise[b, end], tape.soft[b, end]
+        largest = LOWEST
+        for t in range(len(soft)):
+            soft[t] = (logits[t] + noise[t]) / TEMPERATURE
+            largest = max(largest, soft[t])
+        total = ZERO
+        for t in range(len(soft)):
+            soft[t] = exp(soft[t] - largest)
+            total += soft[t]
+        for t in range(len(soft)):
+            soft[t] /= total
+        slot, start, width = plan.slot[b, end], plan.start[b, end], plan.width_after[b, end]
+        after = tape.after[tape.after_first[b, end] : tape.after_first[b, end] + width]
+        for t in range(types):
+            row = pool.value[start : start + width, t]
+            row[slot] = soft[len(soft) - types + t]
+            pool.near[start + slot, t] = True
+            total = ZERO
+            for k in range(width):
+                total += row[k]
+            total = max(total, SMALLEST_TOTAL)
+            tape.totals[b, end, t] = total
+            for k in range(width):
+                row[k] /= total
+                after[k, t] = row[k]
+
+
+@compiled
+def forward_event(
+    b: int, kind: int, pool: Pool, plan: Plan, weights: Weights, form: Form, tape: Tape
+) -> None:
+    """Event `b`: rows 2b and 2b + 1 of Z, W_h Z and h¹, and rows u and v of S, which move in the pool."""
+    for end in range(2):
+        weigh_neighbours(b, end, pool, plan, tape)
+        feel_neighbours(b, end, pool, plan, tape)
+    update_embeddings(b, plan, weights, tape)
+    if form.passes:
+        judge_pair(b, plan, weights, form, tape)
+        move_by_sample(b, pool, plan, tape)
+        new, until = 2 * b, 2 * b + 2
+        network(weights.node1, tape.z[new:until], tape.hidden1[new:until], tape.h1[new:until])
+    elif form.moves != NEVER and plan.slot[b, 0] != NOBODY:
+        move_by_rule(b, kind, pool, plan, weights, form, tape)

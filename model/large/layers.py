@@ -1,0 +1,53 @@
+"""The order of events: one after another, or layers of events that do not need one another, on all threads.
+
+Each event computes the same in either order, from the same numbers: bits do not depend on it.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from model.large.arrays import Form, Gradients, Tape, Weights
+from model.large.backward import backward_event
+from model.large.compiled import compiled
+from model.large.forward import forward_event
+from model.large.layout import Plan
+from model.large.pages import Pool
+
+
+@compiled
+def forward_events(
+    events: np.ndarray,
+    kinds: np.ndarray,
+    pool: Pool,
+    plan: Plan,
+    weights: Weights,
+    form: Form,
+    tape: Tape,
+) -> None:
+    """Some events of the batch, in this order."""
+    for b in events:
+        forward_event(b, kinds[b], pool, plan, weights, form, tape)
+
+
+@compiled
+def backward_events(
+    events: np.ndarray, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients
+) -> None:
+    """Some events of the batch, in this order."""
+    for b in events:
+        backward_event(b, plan, weights, form, tape, grads)
+
+
+def layers_of(plan: Plan) -> list[np.ndarray]:
+    """The events of each layer: none reads what another one of its layer makes."""
+    return np.split(np.argsort(plan.layer, kind="stable"), np.cumsum(np.bincount(plan.layer))[:-1])
+
+
+def run_layers(layers: list[np.ndarray], work: Callable[[np.ndarray], None], threads: int) -> None:
+    """Layer after layer, the events of each spread over threads; compiled work runs beside other threads."""
+    with ThreadPoolExecutor(threads) as pool:
+        for layer in layers:
+            for _ in pool.map(work, np.array_split(layer, min(threads, len(layer)))):
+                pass

@@ -1,0 +1,238 @@
+"""A batch of one seed laid out before the model sees it: which rows of Z and of S each event reads and makes.
+
+Only nodes that the batch reads have a row. Rows 2b and 2b + 1 are u and v after event b; rows from 2B on are
+nodes as they were before the batch, in the order in which they were first read. B: events, m: senders, E:
+reads of neighbours, R: rows.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from model.large.compiled import compiled
+from model.large.pages import NOBODY, Pages, Pool, join, slot_of, with_room
+from model.large.senders import choose_senders
+from model.stream import ASSOCIATION
+from pipeline.variants import Moves
+
+NON_EVENTS = 5
+OWN = -1  # a read of a node's own row
+MOVES: tuple[Moves, ...] = ("never", "with associations", "with every event")
+NEVER, WITH_ASSOCIATIONS, WITH_EVENTS = range(3)
+
+
+class Plan(NamedTuple):
+    """What the stream and chance say of a batch. Dimension 1 holds u and v."""
+
+    width: np.ndarray  # (B, 2) int64: slots of the node's row of S before the event
+    width_after: np.ndarray  # (B, 2) int64
+    slot: np.ndarray  # (B, 2) int64: the pair's slot in each row, NOBODY where S does not move
+    start: np.ndarray  # (B, 2) int64: where the node's row starts in the pool
+    before: np.ndarray  # (B, 2) int64: 2b + end of the node's last event in the batch, NOBODY for none
+    layer: np.ndarray  # (B) int64: how many events of the batch come before this one of necessity
+    own: np.ndarray  # (B, 2) int64: row of the node before the event
+    others: np.ndarray  # (B, 2, NON_EVENTS) int64: rows of those that did not interact
+    senders: np.ndarray  # (B, 2, m) int64: rows of the first pass's senders
+    weights: np.ndarray  # (B, 2, m): how much each of them weighs
+    near_first: np.ndarray  # (B, 2) int64: where the neighbours of each begin
+    near: np.ndarray  # (E) int64: rows of the neighbours, in the order of slots
+    read_first: np.ndarray  # (2B + 1) int64: where the reads of each new row begin
+    read_by: np.ndarray  # 2b + end of each read of a new row, in the order of events
+    read_as: np.ndarray  # OWN, a sender's number, or m + the neighbour's slot
+
+
+@compiled
+def join_pairs(pool: Pool, u: np.ndarray, v: np.ndarray, k: np.ndarray, moves: int, plan: Plan) -> None:
+    """Slots of every event's pair; the two are given slots where the event makes them neighbours."""
+    for b in range(len(u)):
+        for end in range(2):
+            plan.width[b, end] = pool.count[v[b] if end else u[b]]
+        for end in range(2):
+            node, other = (v[b], u[b]) if end else (u[b], v[b])
+            slot = NOBODY
+            if moves == WITH_EVENTS or (moves == WITH_ASSOCIATIONS and k[b] == ASSOCIATION):
+                slot = join(pool, node, other)
+            elif moves == WITH_ASSOCIATIONS:
+                slot = slot_of(pool, node, other)
+            plan.slot[b, end] = slot
+            plan.width_after[b, end] = pool.count[node]
+    for b in range(len(u)):
+        plan.start[b, 0], plan.start[b, 1] = pool.first[u[b]], pool.first[v[b]]
+
+
+@compiled
+def row_of(node: int, local: np.ndarray, touched: np.ndarray, sizes: np.ndarray, new_rows: int) -> int:
+    """The row that holds `node` now; the first to ask gives it one."""
+    if local[node] == NOBODY:
+        local[node] = new_rows + sizes[0]
+        touched[sizes[0]] = node
+        sizes[0] += 1
+    return local[node]
+
+
+@compiled
+def read_rows(
+    pool: Pool,
+    ends: np.ndarray,
+    others: np.ndarray,
+    words: np.ndarray,
+    plan: Plan,
+    local: np.ndarray,
+    touched: np.ndarray,
+    sizes: np.ndarray,
+    chosen: np.ndarray,
+    reads: np.ndarray,
+) -> None:
+    """Rows of everything that each event reads, its layer, and the reads of new rows.
+
+    `local` (N) is NOBODY everywhere, before and after. `sizes` tells how many nodes were `touched` and how
+    many `reads` (…, 3) of new rows there are: row, by whom, as what.
+    """
+    events, size = len(ends), plan.senders.shape[2]
+    new_rows = 2 * events
+    sizes[0] = sizes[1] = 0
+    for b in range(events):
+        layer = 0
+        for end in range(2):
+            node = ends[b, end]
+            row = row_of(node, local, touched, sizes, new_rows)
+            plan.own[b, end] = row
+            plan.before[b, end] = row if row < new_rows else NOBODY
+            if row < new_rows:
+                layer = max(layer, plan.layer[row // 2] + 1)
+                reads[sizes[1], 0], reads[sizes[1], 1], reads[sizes[1], 2] = row, 2 * b + end, OWN
+                sizes[1] += 1
+            for i in range(NON_EVENTS):
+                plan.others[b, end, i] = row_of(others[b, end, i], local, touched, sizes, new_rows)
+            if size:
+                partner = ends[b, 1 - end]
+                width = plan.width[b, end]
+                choose_senders(pool, node, partner, width, words[b, end], chosen, plan.weights[b, end])
+                for i in range(size):
+                    row = row_of(chosen[i], local, touched, sizes, new_rows)
+                    plan.senders[b, end, i] = row
+                    if row < new_rows:
+                        layer = max(layer, plan.layer[row // 2] + 1)
+                        reads[sizes[1], 0], reads[sizes[1], 1], reads[sizes[1], 2] = row, 2 * b + end, i
+                        sizes[1] += 1
+            first, start = plan.near_first[b, end], plan.start[b, end]
+            for k in range(plan.width[b, end]):
+                row = row_of(pool.node[start + k], local, touched, sizes, new_rows)
+                plan.near[first + k] = row
+                if row < new_rows:
+                    layer = max(layer, plan.layer[row // 2] + 1)
+                    reads[sizes[1], 0], reads[sizes[1], 1], reads[sizes[1], 2] = row, 2 * b + end, size + k
+                    sizes[1] += 1
+        plan.layer[b] = layer
+        local[ends[b, 0]], local[ends[b, 1]] = 2 * b, 2 * b + 1
+    for i in range(sizes[0]):
+        local[touched[i]] = NOBODY
+
+
+@compiled
+def sort_reads(reads: np.ndarray, count: int, plan: Plan) -> None:
+    """Reads by the row that they read, in the order of events."""
+    for row in range(len(plan.read_first)):
+        plan.read_first[row] = 0
+    for i in range(count):
+        plan.read_first[reads[i, 0] + 1] += 1
+    for row in range(len(plan.read_first) - 1):
+        plan.read_first[row + 1] += plan.read_first[row]
+    for i in range(count):
+        row = reads[i, 0]
+        at = plan.read_first[row]
+        plan.read_by[at], plan.read_as[at] = reads[i, 1], reads[i, 2]
+        plan.read_first[row] += 1
+    for row in range(len(plan.read_first) - 1, 0, -1):
+        plan.read_first[row] = plan.read_first[row - 1]
+    plan.read_first[0] = 0
+
+
+class Room:
+    """Memory that outlives a batch, by name: fresh pages cost as much as filling them."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[str, np.ndarray] = {}
+
+    def __call__(self, name: str, shape: tuple[int, ...], dtype: type = np.int64) -> np.ndarray:
+        """An array with anything in it."""
+        wanted = int(np.prod(shape))
+        block = self.blocks.get(name)
+        if block is None or len(block) < wanted:
+            block = self.blocks[name] = np.empty(wanted + wanted // 4, dtype)
+        return block[:wanted].reshape(shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A batch laid out: the plan, and the nodes whose rows before the batch it reads."""
+
+    plan: Plan
+    touched: np.ndarray  # (R − 2B) int64
+    last: np.ndarray  # rows that hold a node after the batch, and these nodes
+    moved: np.ndarray
+
+
+def lay_out(
+    pages: Pages,
+    row: int,
+    ends: np.ndarray,
+    kinds: np.ndarray,
+    others: np.ndarray,
+    words: np.ndarray | None,
+    moves: Moves,
+    senders: int,
+    room: Room,
+) -> Layout:
+    """Lay out the events between `ends` (B, 2) for seed `row`, whose pages take up who joins whom.
+
+    `others` (B, 2, NON_EVENTS) did not interact; `words` (B, 2) are random, none without a first pass.
+    """
+    u, v = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+    if moves != "never":
+        pages.pools[row] = with_room(pages.pools[row], ends.reshape(-1))
+    pool = pages.pools[row]
+    events, nodes = len(ends), len(pool.first)
+    size = 0 if words is None else min(senders, nodes - 1)
+    two = (events, 2)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(
+        ("width", "width_after", "slot", "start", "before", "own", "near_first"), two
+    )
+    shapes |= {"layer": (events,), "others": (*two, NON_EVENTS), "senders": (*two, size)}
+    shapes["read_first"] = (2 * events + 1,)
+    empty = np.empty(0, np.int64)
+    plan = Plan(
+        **{name: room(name, shape) for name, shape in shapes.items()},
+        weights=room("weights", (*two, size), np.float32),
+        near=empty,
+        read_by=empty,
+        read_as=empty,
+    )
+    join_pairs(pool, u, v, kinds, MOVES.index(moves), plan)
+    until = np.cumsum(plan.width.reshape(-1))
+    plan.near_first[:] = (until - plan.width.reshape(-1)).reshape(two)
+    most = int(until[-1]) + 2 * events * (size + 1)
+    plan = plan._replace(
+        near=room("near", (int(until[-1]),)),
+        read_by=room("read_by", (most,)),
+        read_as=room("read_as", (most,)),
+    )
+    if "local" not in room.blocks or len(room.blocks["local"]) < nodes:
+        room.blocks["local"] = np.full(nodes, NOBODY, np.int64)
+    touched, sizes, reads = room("touched", (nodes,)), np.zeros(2, np.int64), room("reads", (most, 3))
+    read_rows(
+        pool,
+        ends,
+        others,
+        np.zeros(two, np.int64) if words is None else words,
+        plan,
+        room.blocks["local"],
+        touched,
+        sizes,
+        room("chosen", (size,)),
+        reads,
+    )
+    sort_reads(reads, int(sizes[1]), plan)
+    moved, last = np.unique(ends.reshape(-1)[::-1], return_index=True)
+    return Layout(plan, touched[: sizes[0]], 2 * events - 1 - last, moved)
