@@ -4,7 +4,7 @@ from math import sqrt
 
 import polars as pl
 
-from pipeline.show.labels import NONE, number
+from pipeline.show.labels import NONE, count, number
 from pipeline.show.results_page.markdown import table
 from pipeline.show.results_page.measured import Measured
 from pipeline.show.tables import Row
@@ -88,5 +88,5 @@ def in_words(subject: str, rows: list[Row]) -> str:
     worst = max(rows, key=off)
     return (
         f"{said}, off by {off(worst):.3f} at most, which is {off(worst) / noise(worst):.1f} standard errors "
-        f"of the {worst['forecasts']:,} forecasts there."
+        f"with {count(worst['forecasts'], 'forecast')}."
     )
