@@ -9,6 +9,7 @@ BENCHMARKS = (
     ("days", "what a day of the archive costs beside its own work, headless and in the UI"),
     ("training", "training and ranking, beside the reference"),
     ("following", "a day of today's archive, from files to forecast"),
+    ("cluster", "two workers beside one"),
     ("report", "a drag step of the report's explorer"),
 )
 

@@ -127,7 +127,12 @@ def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Se
     first, last = settings.github_history, settings.last_github_day()
     bring_shared(settings.lake, first, last, run_name(context), context.log.info)
     with table_locked(context, settings.lake, "github"):
-        subnetwork = find_subnetwork(settings.lake.github_events, subnetwork_rule(settings))
+        subnetwork = find_subnetwork(
+            settings.lake.github_events,
+            subnetwork_rule(settings),
+            cluster=settings.cluster,
+            log=context.log.info,
+        )
         write_subnetwork(subnetwork, settings.lake.github_subnetwork)
         # The event table is made from it and from the days themselves, so that its version tells of both.
         days = sorted(settings.lake.github_accounts.glob("*.parquet"))

@@ -2,8 +2,9 @@
 
 import heapq
 import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -11,8 +12,10 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from pipeline.cluster.run import run_tasks
+from pipeline.cluster.task import Log, Made, Task
 from pipeline.event_table import KINDS, EventTable, Split, build_event_table, sha256
-from pipeline.lake import read_parquet, write_json, write_parquet
+from pipeline.lake import Lake, own_suffix, read_parquet, write_json, write_parquet
 from pipeline.schemas import SUBNETWORK
 from pipeline.sources.gharchive.counts import (
     Limits,
@@ -94,12 +97,17 @@ class Subnetwork:
 
 
 def find_subnetwork(
-    events: Path, rule: SubnetworkRule, memory_limit: str = "1GB", threads: int | None = None
+    events: Path,
+    rule: SubnetworkRule,
+    memory_limit: str = "1GB",
+    threads: int | None = None,
+    cluster: str = "",
+    log: Log | None = None,
 ) -> Subnetwork:
     """Apply `rule` to the normalized events in the `date=…` folders of `events`, day by day.
 
     The first pass counts every account's events; the second looks only at accounts that may qualify, and
-    there an event archived in several files counts once.
+    there an event archived in several files counts once. On a cluster, `events` is that of the home.
     """
     days = files_by_day(events, rule.start, rule.end)
     if not days:
@@ -109,15 +117,25 @@ def find_subnetwork(
         )
     limits, thresholds = Limits(memory_limit, threads), rule.thresholds
     parts = stretches(days.values())
-    with TemporaryDirectory(prefix="ldg-counts-") as scratch:
-        candidates = Path(scratch) / "candidates.parquet"
-        counts = [Path(scratch) / f"counts-{number}.parquet" for number in range(len(parts))]
-        pairs_of = [Path(scratch) / f"pairs-{number}" for number in range(len(parts))]
-        hours = [count_stretch(files, into, limits) for files, into in zip(parts, counts, strict=True)]
+    lake = home_of(events)
+    place = lake.home if cluster else None  # workers see the home alone
+    with TemporaryDirectory(prefix=".counts", suffix=own_suffix(), dir=place) as folder:
+        scratch = Path(folder)
+        candidates = scratch / "candidates.parquet"
+        counts = [scratch / f"counts-{number}.parquet" for number in range(len(parts))]
+        pairs_of = [scratch / f"pairs-{number}" for number in range(len(parts))]
+
+        def counted(function: Callable[..., Made], outputs: list[Path], *more: object) -> list[Made]:
+            tasks = (
+                Task(f"{into.stem}", function, (within(lake, files), *within(lake, [into]), *more, limits))
+                for files, into in zip(parts, outputs, strict=True)
+            )
+            return [made for _, made in run_tasks(tasks, lake, cluster, log)]
+
+        hours = counted(count_stretch_there, counts)
         removed = dict.fromkeys(thresholds.reasons, 0)
         removed |= merge_counts(counts, thresholds, candidates, limits)
-        for files, folder in zip(parts, pairs_of, strict=True):
-            count_pairs(files, candidates, shared_hours(hours), folder, limits)
+        counted(count_pairs_there, pairs_of, *within(lake, [candidates]), shared_hours(hours))
         accounts, pairs, of_candidates = merge_pairs(pairs_of, candidates, thresholds, limits)
     for reason, many in of_candidates.items():
         removed[reason] += many
@@ -143,6 +161,43 @@ def find_subnetwork(
     )
     window = (rule.end - rule.start + timedelta(days=1)).days
     return Subnetwork(rule, accounts, seen, removed, len(days), window - len(days))
+
+
+def home_of(events: Path) -> Lake:
+    """The home to which a folder of events belongs."""
+    home = Lake(events.parent.parent)
+    return home if home.github_events == events else Lake(events)
+
+
+def within(lake: Lake, paths: Iterable[Path]) -> list[Path]:
+    """Paths below the home as they are on every machine."""
+    return [path.relative_to(lake.home) if path.is_relative_to(lake.home) else path for path in paths]
+
+
+def count_stretch_there(
+    lake: Lake,
+    files: Sequence[Path],
+    counts: Path,
+    limits: Limits,
+    log: Log | None,  # noqa: ARG001 - a task gets it
+) -> set[datetime]:
+    """`count_stretch` on paths within a home."""
+    return count_stretch([lake.home / file for file in files], lake.home / counts, limits)
+
+
+def count_pairs_there(
+    lake: Lake,
+    files: Sequence[Path],
+    folder: Path,
+    candidates: Path,
+    shared: Sequence[datetime],
+    limits: Limits,
+    log: Log | None,  # noqa: ARG001 - a task gets it
+) -> None:
+    """`count_pairs` on paths within a home; a folder that is there is whole, and its worker died with it."""
+    if not (lake.home / folder).exists():
+        paths = [lake.home / file for file in files]
+        count_pairs(paths, lake.home / candidates, shared, lake.home / folder, limits)
 
 
 def initiated(pairs: pl.DataFrame, members: set[int]) -> pl.DataFrame:

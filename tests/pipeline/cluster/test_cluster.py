@@ -21,6 +21,7 @@ from pipeline.progress import watched_by
 from pipeline.sources.gharchive.days import bring_alone
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork
 from tests.cluster_machines import Machines, cluster_on, free_port
 from tests.cluster_tasks import (
     DAYS,
@@ -109,6 +110,21 @@ def test_following_brings_the_same_days_and_finds_nothing_changed_afterwards(
     assert on_cluster() == list(DAYS)
     assert days_made(lake) == days_made(made_alone)
     assert on_cluster() == []
+
+
+def test_the_subnetwork_counted_by_workers_is_the_same(
+    workers: Machines, few_days: FetchSettings, made_alone: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(workers.home)
+    bring(lake, DAYS, few_days, EventRules(), now=LATER, cluster=workers.address)
+    monkeypatch.setattr("pipeline.sources.gharchive.counts.STRETCH_BYTES", 1)  # a day each
+    rule = SubnetworkRule(min_communications=1, min_associations=0, start=DAYS.first, end=DAYS.last)
+    there = find_subnetwork(lake.github_events, rule, cluster=workers.address)
+    here = find_subnetwork(made_alone.github_events, rule)
+    assert there.accounts.height
+    assert there.accounts.equals(here.accounts)
+    assert replace(there, accounts=here.accounts) == here
+    assert not list(lake.home.glob(".counts*"))
 
 
 def test_a_training_is_the_same_to_the_byte_though_its_worker_is_killed_in_the_middle(
