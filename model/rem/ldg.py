@@ -20,6 +20,7 @@ from model.encoder import Workspace
 from model.forward import advance_embeddings
 from model.history.latent import Course
 from model.intensity import symmetric_compatibility
+from model.large.rule import LARGE, is_large
 from model.parameters import Parameters, shapes_of
 from model.run import generators
 from model.state import initial_state
@@ -55,6 +56,11 @@ class FrozenLdg:
     def course(self, stream: Stream, reader: RemVariant) -> Course:
         """How it goes along `stream` from the first event on, for what `reader` reads of it."""
         assert reader.of_ldg is not None
+        if is_large(stream.nodes):
+            raise ValueError(
+                f"{reader.key} reads S of all pairs and takes networks of at most {LARGE:,} nodes; "
+                f"{stream.name!r} has {stream.nodes:,}: train rem-history, which reads no LDG"
+            )
         named = Parameters(shapes_of(self.variant, self.width), self.weights).named
         state = initial_state(stream, self.variant, self.width, generators((self.seed,), "start"))
         z, attention = state.z[0].numpy().copy(), state.attention.dense()[0].numpy()

@@ -13,7 +13,13 @@ from pipeline.lake import Lake
 from pipeline.runs import read_sessions
 from tests.whole_system import PATIENCE, at_work, environment, run_module, start_module, wait_for
 
-SMALL = {"LDG_SEEDS": "1", "LDG_EPOCHS": "4", "LDG_VARIANTS": "dyrep", "LDG_TRAININGS": "2"}
+SMALL = {
+    "LDG_DATASETS": "github",
+    "LDG_SEEDS": "1",
+    "LDG_EPOCHS": "3",
+    "LDG_VARIANTS": "dyrep",
+    "LDG_TRAININGS": "2",
+}
 CHILD = "assets.headless.one_training"
 
 
@@ -37,7 +43,7 @@ def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
     ]
     for moment in moments:
         process = start_module("assets", environment=environment(killed, **SMALL))
-        wait_for(moment, process)
+        wait_for(moment, process, pause=0.2)
         process.kill()
         process.communicate(timeout=PATIENCE)
     run_module("assets", environment=environment(killed, **SMALL))
@@ -50,10 +56,7 @@ def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
     sessions = read_sessions(Lake(killed))
     assert [session.finished for session in sessions] == [False] * (len(sessions) - 1) + [True]
     trained = [training for session in sessions for training in session.trainings]
-    assert sorted((one.dataset, one.variant) for one in trained) == [
-        *(("github", variant) for variant in ("dyrep-bilinear", "dyrep-concat")),
-        *(("social_evolution", variant) for variant in ("dyrep-bilinear", "dyrep-concat")),
-    ]
+    assert sorted(one.variant for one in trained) == ["dyrep-bilinear", "dyrep-concat"]
     assert any(one.resumed for one in trained)
 
 

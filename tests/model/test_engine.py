@@ -94,7 +94,9 @@ def assert_same(stream, variant: Variant, dtype, tolerance):
 
 
 @pytest.mark.parametrize(
-    ("seed", "variant"), enumerate([*VARIANTS.values(), *EXTRA]), ids=lambda one: getattr(one, "key", "")
+    ("seed", "variant"),
+    list(enumerate([*VARIANTS.values(), *EXTRA])),
+    ids=lambda one: getattr(one, "key", ""),
 )
 def test_engine_and_reference_agree_in_every_intermediate_and_gradient(seed, variant):
     assert_same(random_stream(seed, nodes=5, events=10), variant, torch.float64, 1e-9)

@@ -100,6 +100,13 @@ def test_a_memory_stands_where_ldg_itself_stands(ldg_events: Events, frozen_ldg:
     np.testing.assert_allclose(memory.attention, state.attention.dense()[0].numpy(), atol=1e-5)
 
 
+def test_a_large_network_is_refused_with_what_to_train_instead(
+    ldg_events: Events, frozen_ldg: FrozenLdg
+) -> None:
+    with pytest.raises(ValueError, match=r"at most 2,000 nodes.* has 2,001: train rem-history"):
+        frozen_ldg.course(replace(ldg_events.stream, nodes=2_001), READERS[0])
+
+
 def test_statistics_are_those_of_the_embeddings_and_of_the_attention(
     ldg_events: Events, frozen_ldg: FrozenLdg
 ) -> None:
