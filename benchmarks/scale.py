@@ -1,0 +1,149 @@
+"""What the archive and large networks cost: each term measured at three sizes, extrapolated with its error.
+
+    LDG_REAL_DATA=… python -m benchmarks.scale [--core-hour 0.05] [--gigabyte-month 0.02]
+
+Seconds are those of one core's processor time, each size in a process of its own. Answers: the whole archive
+read and normalized, the subnetwork of a year, an epoch at 100,000 nodes and 100 million events.
+"""
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import date
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from benchmarks.archive_year import write_year
+from benchmarks.extrapolate import Estimate, PowerLaw, Prices
+from benchmarks.large import Question, measured
+from benchmarks.subnetwork import with_pipeline
+from pipeline.lake import Lake
+from pipeline.sources.gharchive.day import read_day
+from pipeline.sources.gharchive.days import fetch_days
+from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.normalize import EventRules
+
+ARCHIVE_BYTES = 11e9 * 500  # since 2011, an assumption: 11 billion events, compressed as in 2024
+ARCHIVE_HOURS = 138_000
+YEAR_EVENTS = 1.5e9  # of a recent year, an assumption as well
+EPOCH_EVENTS = 100e6
+NODES = 100_000
+ROUNDS = 3
+YEARS = (2_000_000, 6_000_000, 18_000_000)
+PASSED = (100_000, 1_000_000, 5_000_000)  # events before those that are learned from
+MODELS = ("dyrep-bilinear", "ldg_learned_sparse-bilinear")
+
+Measured = dict[str, float]
+
+
+def reading(size: int) -> Measured:
+    """The real hour of so many bytes, fetched from a folder, read and written; the fastest of a few times."""
+    (hour,) = (path for path in real_hours() if path.stat().st_size == size)
+    day = date.fromisoformat(hour.name[:10])
+    seconds = []
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory() as folder:
+            archive, lake = Path(folder) / "archive", Lake(Path(folder) / "home")
+            archive.mkdir()
+            (archive / hour.name).symlink_to(hour)
+            started = time.process_time()
+            for _ in fetch_days([day], lake, FetchSettings(base=str(archive))):
+                read_day(day, lake, EventRules())
+            seconds.append(time.process_time() - started)
+            kept = size_of(lake.github_events)
+    return {"seconds": min(seconds), "normalized bytes": kept}
+
+
+def real_hours() -> list[Path]:
+    """Hours of the archive, the smallest first."""
+    folder = os.environ.get("LDG_REAL_DATA")
+    if not folder:
+        sys.exit("LDG_REAL_DATA names no folder: reading is measured on real hours, in its gharchive")
+    hours = Path(folder, "gharchive").resolve().glob("*.json.gz")
+    return sorted(hours, key=lambda path: path.stat().st_size)
+
+
+def subnetwork(events: int) -> Measured:
+    """The dense subnetwork of a made-up year."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_year(Path(folder) / "events", events)
+        started = time.process_time()
+        with_pipeline(Path(folder) / "events")
+        return {"seconds": time.process_time() - started, "peak bytes": peak()}
+
+
+def training(key: str, passed: int) -> Measured:
+    """An event of a model's training at 100,000 nodes, when so many have passed."""
+    found = measured(Question(NODES, 2_000, passed, key, threads=1))
+    return {"seconds": found["cpu_microseconds_per_event"] / 1e6, "peak bytes": peak()}
+
+
+def size_of(folder: Path) -> float:
+    """Bytes of all files below."""
+    return float(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
+
+
+def peak() -> float:
+    """The most memory that this process had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def alone(work: Callable[..., Measured], *arguments: Any) -> Measured:  # noqa: ANN401
+    """`work` in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def laws(name: str, sizes: Sequence[int], work: Callable[[int], Measured]) -> dict[str, PowerLaw]:
+    """What was measured of `work` at three sizes, printed, and a law of each quantity."""
+    rows = [alone(work, size) for size in sizes]
+    found = {what: PowerLaw.through(sizes, [row[what] for row in rows]) for what in rows[0]}
+    for what, law in found.items():
+        values = ", ".join(f"{size:,}: {row[what]:,.6g}" for size, row in zip(sizes, rows, strict=True))
+        print(f"{name}, {what}: {values}; slope {law.slope:.2f}, residual {law.residual:.2f}", flush=True)
+    return found
+
+
+def told(name: str, seconds: Estimate, prices: Prices, stored: float = 0.0) -> None:
+    """One answer as a line."""
+    hours = seconds.times(1 / 3600)
+    print(
+        f"{name}: {hours.value:,.1f} core-hours ({hours.low:,.1f} to {hours.high:,.1f}), "
+        f"{stored / 1e9:,.0f} GB kept, {prices.of(seconds.value, stored):,.2f} for it and a month's storage"
+    )
+
+
+def main() -> None:
+    """Measure everything, then tell what it comes to."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--core-hour", type=float, default=Prices.core_hour)
+    parser.add_argument("--gigabyte-month", type=float, default=Prices.gigabyte_month)
+    given = parser.parse_args()
+    prices = Prices(given.core_hour, given.gigabyte_month)
+    hours = [path.stat().st_size for path in real_hours()]
+    hour = laws("an hour read, by its bytes", hours, reading)
+    year = laws("a subnetwork", YEARS, subnetwork)
+    models = {key: laws(f"an event of {key}", PASSED, partial(training, key)) for key in MODELS}
+    size = ARCHIVE_BYTES / ARCHIVE_HOURS
+    kept = hour["normalized bytes"].at(size).value * ARCHIVE_HOURS
+    told(
+        "the whole archive, read and normalized", hour["seconds"].at(size).times(ARCHIVE_HOURS), prices, kept
+    )
+    told("the subnetwork of a year", year["seconds"].at(YEAR_EVENTS), prices)
+    for key, found in models.items():
+        law = found["seconds"]  # of an event when x have passed; their sum is that of the power law
+        epoch = law.at(EPOCH_EVENTS).times(EPOCH_EVENTS / (1 + law.slope))
+        told(f"an epoch of {key}, 100,000 nodes, 100 million events", epoch, prices)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""What is said of sizes that were not measured."""
+
+import pytest
+
+from benchmarks.extrapolate import PowerLaw, Prices
+
+
+def test_a_power_law_is_found_and_goes_on() -> None:
+    law = PowerLaw.through([10, 100, 1000], [2 * 10**1.5, 2 * 100**1.5, 2 * 1000**1.5])
+    found = law.at(1e6)
+    assert law.slope == pytest.approx(1.5)
+    assert found.value == pytest.approx(2e9)
+    assert found.low == pytest.approx(found.high)
+
+
+def test_the_interval_widens_with_the_distance_and_holds_the_value() -> None:
+    law = PowerLaw.through([10, 100, 1000], [11, 95, 1030])
+    widths = [law.at(size).high / law.at(size).low for size in (100, 10_000, 1_000_000)]
+    assert widths == sorted(widths)
+    assert law.at(1e6).low < law.at(1e6).value < law.at(1e6).high
+
+
+@pytest.mark.parametrize(
+    ("sizes", "values"), [([1, 2], [1, 2]), ([1, 1, 2], [1, 1, 2]), ([1, 2, 3], [0, 1, 2])]
+)
+def test_too_little_to_extrapolate_from_is_refused(sizes: list[float], values: list[float]) -> None:
+    with pytest.raises(ValueError, match="three different sizes"):
+        PowerLaw.through(sizes, values)
+
+
+def test_money_is_hours_of_a_core_and_gigabytes_for_a_month() -> None:
+    assert Prices(core_hour=0.1, gigabyte_month=0.02).of(7200, 50e9) == pytest.approx(0.2 + 1.0)
+    with pytest.raises(ValueError, match="core_hour takes 0 or more"):
+        Prices(core_hour=-1)
