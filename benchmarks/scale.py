@@ -1,15 +1,13 @@
 """What the archive and large networks cost: each term measured at three sizes, extrapolated with its error.
 
-    LDG_REAL_DATA=… python -m benchmarks.scale [--core-hour 0.05] [--gigabyte-month 0.02]
+    python -m benchmarks.scale [--core-hour 0.05] [--gigabyte-month 0.02]
 
 Seconds are those of one core's processor time, each size in a process of its own. Answers: the whole archive
 read and normalized, the subnetwork of a year, an epoch at 100,000 nodes and 100 million events.
 """
 
 import argparse
-import os
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,21 +20,25 @@ from typing import Any
 
 from benchmarks.archive_year import write_year
 from benchmarks.extrapolate import Estimate, PowerLaw, Prices
+from benchmarks.gharchive import make_hour, modern
 from benchmarks.large import Question, measured
 from benchmarks.subnetwork import with_pipeline
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.days import fetch_days
 from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
 
-ARCHIVE_BYTES = 11e9 * 500  # since 2011, an assumption: 11 billion events, compressed as in 2024
+ARCHIVE_BYTES = 11e9 * 4_000  # of text since 2011, an assumption: 11 billion events, as long as those of 2024
 ARCHIVE_HOURS = 138_000
 YEAR_EVENTS = 1.5e9  # of a recent year, an assumption as well
 EPOCH_EVENTS = 100e6
 NODES = 100_000
-ROUNDS = 3
-YEARS = (2_000_000, 6_000_000, 18_000_000)
+DAY = date(2015, 1, 1)
+HOURS = (20_000_000, 60_000_000, 180_000_000)  # bytes of text
+TEXT = 3_500  # bytes of prose in an event
+YEARS = (8_000_000, 24_000_000, 100_000_000)  # events
 PASSED = (100_000, 1_000_000, 5_000_000)  # events before those that are learned from
 MODELS = ("dyrep-bilinear", "ldg_learned_sparse-bilinear")
 
@@ -44,30 +46,14 @@ Measured = dict[str, float]
 
 
 def reading(size: int) -> Measured:
-    """The real hour of so many bytes, fetched from a folder, read and written; the fastest of a few times."""
-    (hour,) = (path for path in real_hours() if path.stat().st_size == size)
-    day = date.fromisoformat(hour.name[:10])
-    seconds = []
-    for _ in range(ROUNDS):
-        with tempfile.TemporaryDirectory() as folder:
-            archive, lake = Path(folder) / "archive", Lake(Path(folder) / "home")
-            archive.mkdir()
-            (archive / hour.name).symlink_to(hour)
-            started = time.process_time()
-            for _ in fetch_days([day], lake, FetchSettings(base=str(archive))):
-                read_day(day, lake, EventRules())
-            seconds.append(time.process_time() - started)
-            kept = size_of(lake.github_events)
-    return {"seconds": min(seconds), "normalized bytes": kept}
-
-
-def real_hours() -> list[Path]:
-    """Hours of the archive, the smallest first."""
-    folder = os.environ.get("LDG_REAL_DATA")
-    if not folder:
-        sys.exit("LDG_REAL_DATA names no folder: reading is measured on real hours, in its gharchive")
-    hours = Path(folder, "gharchive").resolve().glob("*.json.gz")
-    return sorted(hours, key=lambda path: path.stat().st_size)
+    """An hour of made-up events in the form of 2015, so many bytes of text, fetched, read and written."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive, lake = Path(folder) / "archive", Lake(Path(folder) / "home")
+        make_hour(archive / file_name(DAY, 0), modern, size, TEXT)
+        started = time.process_time()
+        for _ in fetch_days([DAY], lake, FetchSettings(base=str(archive))):
+            read_day(DAY, lake, EventRules())
+        return {"seconds": time.process_time() - started, "normalized bytes": size_of(lake.github_events)}
 
 
 def subnetwork(events: int) -> Measured:
@@ -129,8 +115,7 @@ def main() -> None:
     parser.add_argument("--gigabyte-month", type=float, default=Prices.gigabyte_month)
     given = parser.parse_args()
     prices = Prices(given.core_hour, given.gigabyte_month)
-    hours = [path.stat().st_size for path in real_hours()]
-    hour = laws("an hour read, by its bytes", hours, reading)
+    hour = laws("an hour read, by its bytes of text", HOURS, reading)
     year = laws("a subnetwork", YEARS, subnetwork)
     models = {key: laws(f"an event of {key}", PASSED, partial(training, key)) for key in MODELS}
     size = ARCHIVE_BYTES / ARCHIVE_HOURS

@@ -40,6 +40,7 @@ def database(memory_limit: str, threads: int | None) -> Generator[duckdb.DuckDBP
         connection.execute(f"SET temp_directory = '{scratch}'")
         connection.execute(f"SET memory_limit = '{memory_limit}'")
         connection.execute("SET preserve_insertion_order = false")
+        connection.execute("SET enable_progress_bar = false")  # who runs this shows progress of their own
         if threads is not None:
             connection.execute(f"SET threads = {threads}")
         yield connection
