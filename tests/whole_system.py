@@ -12,6 +12,22 @@ import psutil
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 600.0  # seconds: no test is about speed
+OF_A_SERVER = (
+    0.5  # seconds between two questions to a server: its answers cost processor time that others need
+)
+
+# Five days of the sample world and one model of one relation: all that a run does, and little work.
+FEW_DAYS = {
+    "LDG_DATASETS": "github",
+    "LDG_GITHUB_HISTORY": "2014-12-23",
+    "LDG_GITHUB_END": "2014-12-27",
+    "LDG_GITHUB_SPLIT": "2014-12-26",
+    "LDG_GITHUB_MIN_COMMUNICATIONS": "2",
+    "LDG_GITHUB_MIN_ASSOCIATIONS": "0",
+    "LDG_VARIANTS": "dyrep",
+    "LDG_SEEDS": "1",
+    "LDG_EPOCHS": "1",
+}
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

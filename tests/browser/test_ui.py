@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 from pipeline.lake import Lake
 from pipeline.results.trained import read_facts
 from tests.office import write_office
-from tests.whole_system import PATIENCE, environment, start_module, wait_for
+from tests.whole_system import OF_A_SERVER, PATIENCE, environment, start_module, wait_for
 
 SECONDS = 40.0  # for the page to show something, on a machine that is busy
 LOCATION = "assets.definitions"
@@ -48,7 +48,7 @@ class Ui:
 
     def wait_until(self, condition: Callable[[], object]) -> None:
         """Wait for what a run or the daemon does."""
-        wait_for(condition)
+        wait_for(condition, pause=OF_A_SERVER)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        wait_for(lambda: answers(url), process)
+        wait_for(lambda: answers(url), process, pause=OF_A_SERVER)
         yield Ui(url, home, shots)
     finally:
         process.send_signal(signal.SIGINT)

@@ -11,15 +11,9 @@ import pytest
 
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
-from tests.whole_system import PATIENCE, at_work, environment, run_module, start_module, wait_for
+from tests.whole_system import FEW_DAYS, PATIENCE, at_work, environment, run_module, start_module, wait_for
 
-SMALL = {
-    "LDG_DATASETS": "github",
-    "LDG_SEEDS": "1",
-    "LDG_EPOCHS": "3",
-    "LDG_VARIANTS": "dyrep",
-    "LDG_TRAININGS": "2",
-}
+SMALL = {**FEW_DAYS, "LDG_EPOCHS": "3", "LDG_TRAININGS": "2"}
 CHILD = "assets.headless.one_training"
 
 

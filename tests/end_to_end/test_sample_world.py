@@ -107,7 +107,7 @@ def test_a_second_run_reuses_what_is_fresh(sample_home: Path) -> None:
     ]
     before = {path: path.stat().st_mtime_ns for path in made}
     assert len(before) > 8
-    run_module("assets", environment=environment(sample_home))
+    run_module("assets", environment=environment(sample_home, LDG_DATASETS="github"))
     assert {path: path.stat().st_mtime_ns for path in made} == before
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.services import Services
-from tests.whole_system import environment, wait_for
+from tests.whole_system import OF_A_SERVER, environment, wait_for
 
 LOCATION = "assets.definitions"
 RELOAD = """mutation($name: String!) {
@@ -27,7 +27,7 @@ def pages(tmp_path: Path) -> Iterator[Services]:
         services.start("code")
         wait_for(services.has_code, services.processes["code"])
         services.start("web")
-        wait_for(services.has_assets, services.processes["web"])
+        wait_for(services.has_assets, services.processes["web"], pause=OF_A_SERVER)
         yield services
     finally:
         for name in list(services.processes):

@@ -6,22 +6,10 @@ import pytest
 
 from tests.object_server import KEY, SECRET, ObjectServer, free_port
 from tests.pipeline.storage.test_share import contents, objects
-from tests.whole_system import PATIENCE, environment, run_module, start_module
+from tests.whole_system import FEW_DAYS, PATIENCE, environment, run_module, start_module
 
 pytestmark = [pytest.mark.xdist_group("storage"), pytest.mark.slow]
 
-# Five days of the sample world, one model: all that there is to share, and no more work than that.
-SMALL = {
-    "LDG_DATASETS": "github",
-    "LDG_GITHUB_HISTORY": "2014-12-23",
-    "LDG_GITHUB_END": "2014-12-27",
-    "LDG_GITHUB_SPLIT": "2014-12-26",
-    "LDG_GITHUB_MIN_COMMUNICATIONS": "2",
-    "LDG_GITHUB_MIN_ASSOCIATIONS": "0",
-    "LDG_VARIANTS": "dyrep",
-    "LDG_SEEDS": "1",
-    "LDG_EPOCHS": "1",
-}
 SHARED = (
     "raw/gharchive",
     "events",
@@ -47,7 +35,7 @@ def shared_files(home: Path) -> dict[str, bytes]:
 def test_a_second_machine_goes_on_where_the_first_was(object_server: ObjectServer, tmp_path: Path) -> None:
     address = object_server.new_bucket()
     first, second = tmp_path / "first", tmp_path / "second"
-    settings = {"LDG_STORAGE": address, **SMALL}
+    settings = {"LDG_STORAGE": address, **FEW_DAYS}
     run_module("assets", "sample", environment=environment(first))
 
     # The storage is away: the run says so, and what it made stays.

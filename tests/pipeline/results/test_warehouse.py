@@ -375,7 +375,7 @@ def test_a_reader_never_sees_an_error_or_a_missing_table_while_it_is_rebuilt(
     thread = threading.Thread(target=read)
     thread.start()
     try:
-        for _ in range(6):
+        for _ in range(3):
             build_warehouse(lake)
     finally:
         stop.touch()
