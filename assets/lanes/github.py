@@ -100,7 +100,7 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
         day = account.day
         parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
         head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
-        told = shown(
+        metadata = shown(
             head,
             **{f"hours_{status}": count for status, count in account.hours.items()},
             events=account.events,
@@ -111,7 +111,9 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
             complete=account.complete,
             notes=MetadataValue.md("\n".join(f"- {note}" for note in account.notes)),
         )
-        context.add_asset_metadata({**told, "dagster/row_count": account.kept}, partition_key=day.isoformat())
+        context.add_asset_metadata(
+            {**metadata, "dagster/row_count": account.kept}, partition_key=day.isoformat()
+        )
     severity = AssetCheckSeverity.WARN if is_headless(context) else AssetCheckSeverity.ERROR
     return MaterializeResult(check_results=judge_days(settings.lake, days, severity))
 
