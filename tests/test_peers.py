@@ -48,7 +48,7 @@ class Counting(Peer):
 def test_a_peer_is_ranked_by_our_rule_on_every_kth_communication_from_the_past_alone() -> None:
     table = small_table()
     edges = load_edges(table)
-    assert edges.asked.sum() == (table.events["kind"] == "communication").sum()
+    assert edges.is_communication.sum() == (table.events["kind"] == "communication").sum()
     validation, test = edges.splits
     peer = Counting(edges)
     peer.observe(edges[slice(0, validation)])
