@@ -83,5 +83,5 @@ def result(
     evidence: dict[str, float | list[str]],
     severity: AssetCheckSeverity = AssetCheckSeverity.ERROR,
 ) -> AssetCheckResult:
-    """A verdict with what it rests on."""
+    """A verdict with its evidence."""
     return AssetCheckResult(passed=passed, check_name=check, metadata=evidence, severity=severity)

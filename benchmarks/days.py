@@ -2,7 +2,7 @@
 
 `python -m benchmarks.days` builds hour files of two events each, and takes them through the plain functions,
 through the launcher and through a backfill of the services, each in processes of their own. Figures are
-seconds of processor time; the launcher's memory is told for every month.
+seconds of processor time; the launcher's memory is printed for every month.
 """
 
 import argparse

@@ -36,7 +36,7 @@ class Lake:
 
     @property
     def gharchive_raw(self) -> Path:
-        """Hour files as published, in `YYYY/MM/DD/` folders, each with what is known of it beside it."""
+        """Hour files as published, in `YYYY/MM/DD/` folders, each with a note on it beside it."""
         return self.home / "raw" / "gharchive"
 
     @property

@@ -35,7 +35,7 @@ from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetw
     pool="gharchive",
 )
 def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
-    """The 24 hour files of an archive day, fetched, verified and kept with what is known of each.
+    """The 24 hour files of an archive day, fetched, verified and kept, each with a note on it.
 
     Hours already here and unchanged are not fetched again; failed hours are tried anew, twice in a run.
     An archive that cannot be reached is an error, unless nothing is left to be fetched.

@@ -1,6 +1,6 @@
 """One file over HTTP, verified, or a reason why not: tries, deadlines, a bound, resuming.
 
-What the bytes must be is said by an `Examiner`, which sees them while they arrive.
+An `Examiner` sees the bytes while they arrive, and decides whether they are what they must be.
 """
 
 import base64

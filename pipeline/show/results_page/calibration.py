@@ -80,7 +80,7 @@ def of_subject(calibration: pl.DataFrame, subject: str) -> list[Row]:
 
 
 def in_words(subject: str, rows: list[Row]) -> str:
-    """In how many tenths the forecast is near what came, and the one where it is not by the most."""
+    """In how many tenths the forecast is near what came, and how far off it is in the worst one."""
     near = sum(off(row) <= NEAR for row in rows)
     text = f"{subject.capitalize()}s: within {NEAR} in {near} of {len(rows)} tenths"
     if near == len(rows):
