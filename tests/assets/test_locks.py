@@ -112,8 +112,8 @@ def test_a_training_waits_for_a_slot_of_the_home_and_says_who_has_it(
     slot = settings.lake.lock("slots", "training", "0")
     with hold(slot, "", "headless run 1a2b3c4d"), pytest.raises(LockedError, match=f"{taken}, waited"):
         make("trained_models", "dyrep-concat")
-    told = capsys.readouterr().err
-    on_a_line_of_its_own = re.search(rf"^{taken}: waiting up to", told, re.MULTILINE)
+    errors = capsys.readouterr().err
+    on_a_line_of_its_own = re.search(rf"^{taken}: waiting up to", errors, re.MULTILINE)
     assert bool(on_a_line_of_its_own) is bool(tags)
     assert make("trained_models", "dyrep-concat")
 

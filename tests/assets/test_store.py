@@ -101,5 +101,5 @@ def test_what_points_at_an_event_points_at_its_new_number() -> None:
         '{"tags": {"dagster/input_event_pointer/github/event_table": "12"}, "target": {"__class__": '
         '"AssetCheckEvaluationTargetMaterializationData", "storage_id": 12, "timestamp": 12.5}}'
     )
-    pointed = POINTER.sub(lambda found: found[1] + "34", text)
+    pointed = POINTER.sub(lambda pointer: pointer[1] + "34", text)
     assert pointed == text.replace('"12"', '"34"').replace('"storage_id": 12,', '"storage_id": 34,')

@@ -69,12 +69,12 @@ def test_every_wait_that_begins_in_a_split_is_scored_or_open(
 
 
 def test_what_was_learned_is_not_learned_again(waiting_dataset: Path, waiting_folder: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     before = (waiting_folder / "pairs.safetensors").stat().st_mtime_ns
-    known = learn_waiting_times(waiting_dataset, waiting_folder, SMALL, said.append)
+    facts = learn_waiting_times(waiting_dataset, waiting_folder, SMALL, lines.append)
     assert (waiting_folder / "pairs.safetensors").stat().st_mtime_ns == before
-    assert "nothing to do" in said[0]
-    assert known == json.loads((waiting_folder / "waiting_times.json").read_text(encoding="utf-8"))
+    assert "nothing to do" in lines[0]
+    assert facts == json.loads((waiting_folder / "waiting_times.json").read_text(encoding="utf-8"))
     HazardNetwork.load(waiting_folder / "nodes.safetensors")
     PairHazard.load(waiting_folder / "pairs.safetensors")
 

@@ -379,11 +379,11 @@ def digest(folder: Path) -> dict[Path, str]:
 def server(tmp_path: Path) -> Generator[tuple[str, list[str]]]:
     """A web server on this machine with the zip, and the paths it was asked for."""
     zip_of(tmp_path / "SocialEvolution.zip")
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requests.append(self.path)
             super().do_GET()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the server's own word
@@ -393,34 +393,34 @@ def server(tmp_path: Path) -> Generator[tuple[str, list[str]]]:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
         thread = threading.Thread(target=running.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{running.server_port}", asked
+        yield f"http://127.0.0.1:{running.server_port}", requests
         running.shutdown()
         thread.join()
 
 
 def test_a_url_is_downloaded_once_the_terms_are_accepted_and_only_once(server, lake):
-    base, asked = server
+    base, requests = server
     url = f"{base}/SocialEvolution.zip"
     with pytest.raises(PermissionError, match=BY_HAND):
         fetch_social_evolution(url, lake, terms_accepted=False)
-    assert asked == []
+    assert requests == []
     lines: list[str] = []
     first = fetch_social_evolution(url, lake, terms_accepted=True, log=lines.append)
     second = fetch_social_evolution(url, lake, terms_accepted=True)
     assert first == second
-    assert asked == ["/SocialEvolution.zip"]
+    assert requests == ["/SocialEvolution.zip"]
     assert "downloaded" in lines[0]
 
 
 def test_a_file_lost_since_the_download_is_downloaded_again(server, lake):
-    base, asked = server
+    base, requests = server
     url = f"{base}/SocialEvolution.zip"
     fetch_social_evolution(url, lake, terms_accepted=True)
     (lake.social_evolution_raw / "SMS.csv").unlink()
     with pytest.raises(FileNotFoundError, match="build social_evolution_files again"):
         read_social_evolution(lake)
     fetch_social_evolution(url, lake, terms_accepted=True)
-    assert len(asked) == 2
+    assert len(requests) == 2
     assert read_social_evolution(lake).source == url
 
 

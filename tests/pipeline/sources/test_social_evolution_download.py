@@ -55,7 +55,7 @@ def test_a_password_and_a_query_are_nowhere_to_be_read(zip_archive, lake, tmp_pa
     url = zip_archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
     lines: list[str] = []
     files = fetch(url, lake, lines.append)
-    assert zip_archive.asked[0][1]["Authorization"].startswith("Basic ")
+    assert zip_archive.requests[0][1]["Authorization"].startswith("Basic ")
     assert files.source == f"{zip_archive.url}/{NAME}"
     lines.append(repr(files))
     for fault in (500, "login", "reset", "redirects", "slow headers", "huge length"):
@@ -76,9 +76,9 @@ def test_another_query_is_another_file_and_another_password_is_not(zip_archive, 
     base = f"{zip_archive.url}/{NAME}"
     fetch(f"{base}?file=1", lake)
     fetch(f"{base}?file=1".replace("http://", "http://someone:s3cret@"), lake)
-    assert len(zip_archive.asked) == 1
+    assert len(zip_archive.requests) == 1
     fetch(f"{base}?file=2", lake)
-    assert len(zip_archive.asked) == 2
+    assert len(zip_archive.requests) == 2
 
 
 def test_a_secret_that_was_stored_before_is_cut(zip_archive, lake):
@@ -87,7 +87,7 @@ def test_a_secret_that_was_stored_before_is_cut(zip_archive, lake):
     record = lake.social_evolution_raw / "source.json"
     record.write_text(json.dumps({"source": url, "sha256": files.sha256}))
     assert fetch(url, lake) == files
-    assert len(zip_archive.asked) == 1
+    assert len(zip_archive.requests) == 1
     assert not [word for word in SECRETS if word in record.read_text()]
 
 
