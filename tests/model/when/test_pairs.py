@@ -1,6 +1,5 @@
 """When a acts on b next: exact, causal, the same wherever it is read back."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from model.when.questions import NextEvents, after_events, ask_all, at_moments
 from model.when.settings import PairSettings
 from pipeline.lake import Lake
 from pipeline.results.waits import DAY, HORIZONS, probability_within
+from tests.model.when.other_future import with_other_future
 from tests.small_world import store_table
 
 pytestmark = pytest.mark.slow  # compiles
@@ -94,15 +94,8 @@ def test_candidates_that_are_left_out_are_counted_in_the_weight_of_those_that_st
 
 
 def test_what_is_learned_does_not_depend_on_events_that_follow(events: Events) -> None:
-    stream, end = events.stream, events.stream.splits[0]
-    later = np.arange(len(stream)) > end
-    changed = replace(
-        stream,
-        u=np.where(later, stream.v, stream.u),
-        v=np.where(later, stream.u, stream.v),
-        seconds=stream.seconds + np.where(later, 1e6, 0.0),
-    )
-    one, two = (learn_pairs(which, end, SMALL, seed=0) for which in (events, replace(events, stream=changed)))
+    end = events.stream.splits[0]
+    one, two = (learn_pairs(past, end, SMALL, seed=0) for past in (events, with_other_future(events, end)))
     for name, weights in one.state_dict().items():
         assert torch.equal(weights, two.state_dict()[name])
 

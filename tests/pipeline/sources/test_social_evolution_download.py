@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.sources.download import DownloadSettings
-from pipeline.sources.social_evolution.files import fetch_social_evolution, read_social_evolution
+from pipeline.sources.social_evolution.files import BY_HAND, fetch_social_evolution, read_social_evolution
 from tests.pipeline.sources.gharchive.archive_server import PAGE, Archive, serving
 from tests.pipeline.sources.test_social_evolution import zip_of
 
@@ -24,6 +24,28 @@ def zip_archive(tmp_path):
 
 def fetch(url, lake, log=None):
     return fetch_social_evolution(url, lake, terms_accepted=True, log=log, settings=FAST)
+
+
+def test_a_url_is_downloaded_once_the_terms_are_accepted_and_only_once(zip_archive, lake):
+    url = f"{zip_archive.url}/{NAME}"
+    with pytest.raises(PermissionError, match=BY_HAND):
+        fetch_social_evolution(url, lake, terms_accepted=False)
+    assert zip_archive.requests == []
+    lines: list[str] = []
+    assert fetch(url, lake, lines.append) == fetch(url, lake)
+    assert len(zip_archive.requests) == len(zip_archive.requests_for(NAME)) == 1
+    assert "downloaded" in lines[0]
+
+
+def test_a_file_lost_since_the_download_is_downloaded_again(zip_archive, lake):
+    url = f"{zip_archive.url}/{NAME}"
+    fetch(url, lake)
+    (lake.social_evolution_raw / "SMS.csv").unlink()
+    with pytest.raises(FileNotFoundError, match="build social_evolution_files again"):
+        read_social_evolution(lake)
+    fetch(url, lake)
+    assert len(zip_archive.requests) == 2
+    assert read_social_evolution(lake).source == url
 
 
 @pytest.mark.parametrize("tags", ["md5", "opaque", "none"])
