@@ -16,7 +16,7 @@ import pytest
 from pipeline.event_table import EventTable, check_event_table, write_event_table
 from pipeline.lake import Lake
 from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules, social_evolution_table
-from pipeline.sources.social_evolution.files import BY_HAND, fetch_social_evolution, read_social_evolution
+from pipeline.sources.social_evolution.files import fetch_social_evolution, read_social_evolution
 
 FILES = {
     "Calls": """"user_id","time_stamp","duration","dest_user_id_if_known","dest_phone_hash"
@@ -372,12 +372,6 @@ def digest(folder: Path) -> dict[Path, str]:
 def test_without_a_source_it_is_said_what_to_set(lake):
     with pytest.raises(ValueError, match="no Social Evolution source is set"):
         fetch_social_evolution("", lake, terms_accepted=True)
-
-
-def test_a_url_without_the_data_says_how_to_get_it_by_hand(server, lake):
-    base, _ = server
-    with pytest.raises(ConnectionError, match=BY_HAND):
-        fetch_social_evolution(f"{base}/absent.zip", lake, terms_accepted=True)
 
 
 @pytest.mark.parametrize(

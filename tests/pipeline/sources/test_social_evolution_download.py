@@ -37,6 +37,11 @@ def test_a_url_is_downloaded_once_the_terms_are_accepted_and_only_once(zip_archi
     assert "downloaded" in lines[0]
 
 
+def test_a_url_without_the_data_says_how_to_get_it_by_hand(zip_archive, lake):
+    with pytest.raises(ConnectionError, match=BY_HAND):
+        fetch(f"{zip_archive.url}/absent.zip", lake)
+
+
 def test_a_file_lost_since_the_download_is_downloaded_again(zip_archive, lake):
     url = f"{zip_archive.url}/{NAME}"
     fetch(url, lake)
