@@ -80,8 +80,8 @@ def judge_days(
 def result(
     check: str,
     passed: bool,
-    found: dict[str, float | list[str]],
+    evidence: dict[str, float | list[str]],
     severity: AssetCheckSeverity = AssetCheckSeverity.ERROR,
 ) -> AssetCheckResult:
-    """A verdict with what it rests on."""
-    return AssetCheckResult(passed=passed, check_name=check, metadata=found, severity=severity)
+    """A verdict with its evidence."""
+    return AssetCheckResult(passed=passed, check_name=check, metadata=evidence, severity=severity)

@@ -18,13 +18,15 @@ class ReloadingServer(proxy_server.DagsterProxyApiServicer):
 
     def CanCancelExecution(self, request: Any, context: Any) -> Any:  # noqa: N802, ANN401 - Dagster's signature
         """Ask the server that has the run; one that has ended has none."""
-        asked = deserialize_value(request.serialized_can_cancel_execution_request, CanCancelExecutionRequest)
-        server = self._run_clients.get(asked.run_id)
+        cancel_request = deserialize_value(
+            request.serialized_can_cancel_execution_request, CanCancelExecutionRequest
+        )
+        server = self._run_clients.get(cancel_request.run_id)
         if server is not None:
             try:
                 return server._get_response("CanCancelExecution", request)
             except grpc.RpcError:
-                self._run_clients.pop(asked.run_id)
+                self._run_clients.pop(cancel_request.run_id)
         return super().CanCancelExecution(request, context)
 
 

@@ -16,8 +16,8 @@ from pipeline.lake import is_alive
 
 ALIVE = CheckRunHealthResult(WorkerStatus.RUNNING)
 GONE = CheckRunHealthResult(WorkerStatus.FAILED, "its process is gone")
-# Seconds until a run that is gone is said to be: the daemon asks a code server that was started again for its
-# assets once a minute, and a run that is failed before that is not started again.
+# Seconds until a run that is gone counts as gone: the daemon asks a code server that was started again for
+# its assets once a minute, and a run that is failed before that is not started again.
 SETTLED = 90.0
 
 

@@ -29,7 +29,7 @@ def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, An
     curves = trained.read("curves")
     # Plots are in the order of the alphabet, two in a row: a metric, and the best baseline's beside it.
     beside = {f"{name}_of_best_baseline": value for name, value in (stands.of_baseline or {}).items()}
-    told = shown(
+    metadata = shown(
         curves.filter(pl.col("mar").is_not_null()),
         **stands.metrics,
         **beside,
@@ -37,7 +37,7 @@ def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, An
         **trained.facts,
         folder=MetadataValue.path(trained.folder.resolve()),
     )
-    return {name: value for name, value in told.items() if name != "dagster/row_count"}
+    return {name: value for name, value in metadata.items() if name != "dagster/row_count"}
 
 
 def plain(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame

@@ -1,6 +1,6 @@
 """What an asset's page in the UI tells of it: columns, files, documents, owner, tags, version of its code.
 
-Lanes say how an asset is made; what is said of every asset alike is said here.
+Lanes say how an asset is made; what all assets have in common is here.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ LATE, TOO_LATE = timedelta(hours=26), timedelta(hours=50)  # a day is brought on
 
 @dataclass(frozen=True)
 class Page:
-    """What is told of an asset beside its description.
+    """What an asset's page shows beside its description.
 
     `code` is the version of what makes it: raise it whenever the same inputs begin to make another output.
     """

@@ -29,5 +29,5 @@ def home_days(settings: Settings) -> DailyPartitionsDefinition:
 
 
 def variant_partitions(spec: DatasetSpec) -> StaticPartitionsDefinition:
-    """One partition a trained model of `spec`: `<variant>-<interaction>`."""
+    """One partition for each model of `spec`: `<variant>-<interaction>`."""
     return StaticPartitionsDefinition([variant.key for variant in models_for(spec.relations)])

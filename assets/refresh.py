@@ -69,10 +69,10 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
     context.update_cursor(f"{last_brought} {days_at_start or days}")
     if not days_at_start:
         return SkipReason("From now on: what is there is taken as made from the days that are there.")
-    made = newest(
+    latest = newest(
         instance, RunsFilter(job_name=refresh_what_changed.name, statuses=[DagsterRunStatus.SUCCESS])
     )
-    if days == (made.tags[DAYS_TAG] if made is not None and DAYS_TAG in made.tags else days_at_start):
+    if days == (latest.tags[DAYS_TAG] if latest is not None and DAYS_TAG in latest.tags else days_at_start):
         return SkipReason("No day of the network changed since the last refresh.")
     chosen = made_before(instance)
     if not chosen:
@@ -80,14 +80,14 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
     return RunRequest(run_key=last_brought, asset_selection=chosen, tags={DAYS_TAG: days})
 
 
-def newest(instance: DagsterInstance, asked: RunsFilter) -> DagsterRun | None:
-    """The newest of the runs that are asked for."""
-    return next(iter(instance.get_runs(asked, limit=1)), None)
+def newest(instance: DagsterInstance, runs: RunsFilter) -> DagsterRun | None:
+    """The newest of these runs."""
+    return next(iter(instance.get_runs(runs, limit=1)), None)
 
 
 def made_before(instance: DagsterInstance) -> Sequence[AssetKey]:
     """Which assets of a refresh were materialized before; models count where one was trained."""
     models = instance.get_materialized_partitions(AssetKey(["github", "trained_models"]))
     keys = [*LANE, *map(AssetKey, RESULTS)]
-    made = [key for key in keys if instance.get_latest_materialization_event(key) is not None]
-    return [*made, *([RENEWED] if models else [])]
+    materialized = [key for key in keys if instance.get_latest_materialization_event(key) is not None]
+    return [*materialized, *([RENEWED] if models else [])]

@@ -22,12 +22,12 @@ def training_settings(settings: Settings) -> TrainingSettings:
 
 def chosen_datasets(settings: Settings) -> list[DatasetSpec]:
     """The datasets that LDG_DATASETS names, or every one without it."""
-    known = {spec.name: spec for spec in registry(settings)}
-    if unknown := [name for name in settings.datasets if name not in known]:
+    specs = {spec.name: spec for spec in registry(settings)}
+    if unknown := [name for name in settings.datasets if name not in specs]:
         raise ValueError(
-            f"LDG_DATASETS names {', '.join(unknown)}; the datasets of this home are {', '.join(known)}"
+            f"LDG_DATASETS names {', '.join(unknown)}; the datasets of this home are {', '.join(specs)}"
         )
-    return [known[name] for name in dict.fromkeys(settings.datasets or known)]
+    return [specs[name] for name in dict.fromkeys(settings.datasets or specs)]
 
 
 def chosen_variants(
@@ -35,7 +35,7 @@ def chosen_variants(
 ) -> list[tuple[DatasetSpec, Variant | RemVariant]]:
     """What LDG_VARIANTS names of each dataset; a name must be that of a variant of one of them at least."""
     every = [(spec, variant) for spec in specs for variant in models_for(spec.relations)]
-    known = dict.fromkeys(variant.name for _, variant in every)
-    if specs and (unknown := [name for name in settings.variants if name not in known]):
-        raise ValueError(f"LDG_VARIANTS names {', '.join(unknown)}; the variants are {', '.join(known)}")
+    names = dict.fromkeys(variant.name for _, variant in every)
+    if specs and (unknown := [name for name in settings.variants if name not in names]):
+        raise ValueError(f"LDG_VARIANTS names {', '.join(unknown)}; the variants are {', '.join(names)}")
     return [(spec, variant) for spec, variant in every if variant.name in settings.variants]

@@ -55,12 +55,12 @@ def train_variant(
     lake = settings.lake
     folder = lake.model(spec.name, key)
     variant = config.variant(model_named(key, spec.relations))
-    asked = config.settings(variant)
-    task = training_task(spec.name, variant, asked, config.threads, run_name(context))
+    chosen_settings = config.settings(variant)
+    task = training_task(spec.name, variant, chosen_settings, config.threads, run_name(context))
     with model_locked(context, lake, spec.name, key), training_slot(context, settings):
         if variant.needs is not None:
             bring(lake, trained_model(spec.name, variant.needs), log=context.log.info)
-        expected = identity(spec.name, present_fingerprint(lake, spec.name), variant, asked)
+        expected = identity(spec.name, present_fingerprint(lake, spec.name), variant, chosen_settings)
         if earlier := differences(read_facts(folder) or expected, expected):
             context.log.warning(f"{key} was trained otherwise ({'; '.join(earlier)}): it is trained anew.")
         facts = run_task(task, lake, settings.cluster, context.log.info)
@@ -78,18 +78,18 @@ def train_and_report(
     context: Context, spec: DatasetSpec, key: str, config: TrainingConfig, settings: Settings
 ) -> MaterializeResult:
     """Train a variant in a step of another asset or job: it counts as a materialization of its partition."""
-    made = train_variant(context, spec, key, config, settings)
-    assert made.asset_key is not None
-    assert made.data_version is not None
+    result = train_variant(context, spec, key, config, settings)
+    assert result.asset_key is not None
+    assert result.data_version is not None
     context.log_event(
         AssetMaterialization(
-            made.asset_key, partition=key, metadata=made.metadata, tags=version_tags(made.data_version)
+            result.asset_key, partition=key, metadata=result.metadata, tags=version_tags(result.data_version)
         )
     )
-    for verdict in made.check_results or ():
+    for verdict in result.check_results or ():
         context.log_event(  # its annotation forgets checks
             AssetCheckEvaluation(  # ty: ignore[invalid-argument-type]
-                asset_key=made.asset_key,
+                asset_key=result.asset_key,
                 check_name=verdict.check_name or "",
                 passed=verdict.passed,
                 severity=verdict.severity,
@@ -97,7 +97,7 @@ def train_and_report(
                 partition=key,
             )
         )
-    return made
+    return result
 
 
 def verdicts(trained: TrainedVariant, stands: Standing, *, latent: bool) -> list[AssetCheckResult]:

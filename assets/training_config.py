@@ -87,8 +87,10 @@ def has_latent_edges(variant: Variant | RemVariant) -> bool:
 def training_config(settings: Settings) -> type[TrainingConfig]:
     """The run config whose defaults are the values of `settings`."""
     fields: dict[str, Any] = {name: as_set(name, settings) for name in FROM_SETTINGS}
-    made = create_model("TrainingConfig", __base__=TrainingConfig, __doc__=TrainingConfig.__doc__, **fields)
-    return cast("type[TrainingConfig]", made)
+    config_class = create_model(
+        "TrainingConfig", __base__=TrainingConfig, __doc__=TrainingConfig.__doc__, **fields
+    )
+    return cast("type[TrainingConfig]", config_class)
 
 
 def as_set(name: str, settings: Settings) -> tuple[Any, Any]:

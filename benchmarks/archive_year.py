@@ -59,8 +59,10 @@ def events_of_hour(day: int, hour: int, events: int, accounts: int) -> pl.DataFr
     actor = np.repeat(accounts_by_popularity(random.random(events), accounts), sittings)[:events]
     random.shuffle(actor)
     target = accounts_by_popularity(random.random(events), accounts)
-    known = random.random(events) < 2 / 3
-    target[known] = favourites(actor[known], random.integers(0, FAVOURITES, known.sum()), accounts)
+    is_favourite = random.random(events) < 2 / 3
+    target[is_favourite] = favourites(
+        actor[is_favourite], random.integers(0, FAVOURITES, is_favourite.sum()), accounts
+    )
     target = np.where(target == actor, (target + 1) % accounts, target)
     begins = datetime.combine(FIRST, datetime.min.time()) + timedelta(days=day, hours=hour)
     seconds = np.floor(np.sort(random.random(events) * 3600) - random.exponential(60, events))

@@ -64,9 +64,9 @@ def interactions(
     for event in range(events):
         a = actors[event]
         b = anybody[event]
-        known = min(count[a], REMEMBERED)
-        if known and which[event] < 0.85:
-            near = last[a, int(chance[event, 0] ** 2 * known)]  # the latest ones most often
+        partners = min(count[a], REMEMBERED)
+        if partners and which[event] < 0.85:
+            near = last[a, int(chance[event, 0] ** 2 * partners)]  # the latest ones most often
             if which[event] < 0.67:
                 b = near
             else:
@@ -92,15 +92,15 @@ def interactions(
 
 def crowd_stream(nodes: int, events: int, seed: int = 0) -> Stream:
     """A crowd as a model sees it: the last tenth is the test period, the tenth before validates."""
-    made = crowd(nodes, events, seed)
+    drawn = crowd(nodes, events, seed)
     return Stream(
         name=f"crowd_{nodes}",
         fingerprint=f"crowd-{nodes}-{events}-{seed}",
         nodes=nodes,
-        u=made.u,
-        v=made.v,
-        k=made.k,
-        seconds=made.seconds,
+        u=drawn.u,
+        v=drawn.v,
+        k=drawn.k,
+        seconds=drawn.seconds,
         start=START,
         idx=np.arange(events),
         splits=(events * 8 // 10, events * 9 // 10),
@@ -111,17 +111,17 @@ def crowd_stream(nodes: int, events: int, seed: int = 0) -> Stream:
 
 def write_crowd(folder: Path, nodes: int, events: int, seed: int = 0) -> None:
     """A crowd as an event table in `folder`."""
-    made = crowd(nodes, events, seed)
+    drawn = crowd(nodes, events, seed)
     rng = np.random.default_rng([seed, 1])
     names = pl.Series([f"node {number}" for number in range(nodes)])
     types = pl.Series(TYPES)[rng.choice(len(TYPES), events, p=TYPE_SHARES)]
-    is_association = pl.Series(made.k == ASSOCIATION)
+    is_association = pl.Series(drawn.k == ASSOCIATION)
     rows = pl.DataFrame(
         {
-            "source": names[made.u],
-            "target": names[made.v],
+            "source": names[drawn.u],
+            "target": names[drawn.v],
             "type": types,
-            "created_at": START + pl.Series((made.seconds * 1e6).astype(np.int64)).cast(pl.Duration("us")),
+            "created_at": START + pl.Series((drawn.seconds * 1e6).astype(np.int64)).cast(pl.Duration("us")),
         }
     ).with_columns(
         type=pl.when(is_association).then(pl.lit("FollowEvent")).otherwise("type"),
@@ -146,8 +146,8 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    write_crowd(asked.folder, asked.nodes, asked.events, asked.seed)
+    arguments = parser.parse_args()
+    write_crowd(arguments.folder, arguments.nodes, arguments.events, arguments.seed)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.days` builds hour files of two events each, and takes them through the plain functions,
 through the launcher and through a backfill of the services, each in processes of their own. Figures are
-seconds of processor time; the launcher's memory is told for every month.
+seconds of processor time; the launcher's memory is printed for every month.
 """
 
 import argparse
@@ -127,8 +127,8 @@ def headless(days: list[date]) -> dict[str, Any]:
             if step.tags:
                 materialize(step, job, instance)
                 megabytes.append(resident_megabytes())
-        made = instance.get_materialized_partitions(AssetKey("github_events"))
-    assert made == {day.isoformat() for day in days}
+        partitions = instance.get_materialized_partitions(AssetKey("github_events"))
+    assert partitions == {day.isoformat() for day in days}
     history = sum(file.stat().st_size for file in dagster_folder(settings).rglob("*") if file.is_file())
     return {
         "seconds": round(time.process_time() - started, 2),
@@ -144,8 +144,8 @@ def backfill(days: list[date]) -> dict[str, Any]:
         services.start(name)
     wait_for(services.has_assets)
     started = time.monotonic()
-    asked = services.backfill([day.isoformat() for day in days])
-    wait_for(lambda: services.status(asked) == "COMPLETED_SUCCESS", patience=4 * 3600.0)
+    backfill_id = services.backfill([day.isoformat() for day in days])
+    wait_for(lambda: services.status(backfill_id) == "COMPLETED_SUCCESS", patience=4 * 3600.0)
     wall = time.monotonic() - started
     for name in ("daemon", "web", "code"):
         services.stop(name)

@@ -40,11 +40,11 @@ def seconds(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def read_in_pieces(reading: Pass, asked: np.ndarray, candidates: np.ndarray, at_once: int) -> None:
+def read_in_pieces(reading: Pass, positions: np.ndarray, candidates: np.ndarray, at_once: int) -> None:
     """Statistics of `at_once` events at a time, as learning and ranking ask for them."""
-    for start in range(0, len(asked), at_once):
+    for start in range(0, len(positions), at_once):
         piece = slice(start, start + at_once)
-        reading.read(int(asked[piece][-1]) + 1, asked[piece], candidates[piece])
+        reading.read(int(positions[piece][-1]) + 1, positions[piece], candidates[piece])
 
 
 def of_table(folder: Path) -> None:
@@ -58,14 +58,14 @@ def of_table(folder: Path) -> None:
     reading = Pass(events)
     taken = seconds(lambda: reading.skip(half))
     print(f"observe only: {half / taken:,.0f} events/s")
-    asked = np.arange(half, half + 2000)
-    candidates = draw_candidates(stream, asked, CANDIDATES, random)
-    taken = seconds(lambda: read_in_pieces(reading, asked, candidates, READ_AT_ONCE))
+    positions = np.arange(half, half + 2000)
+    candidates = draw_candidates(stream, positions, CANDIDATES, random)
+    taken = seconds(lambda: read_in_pieces(reading, positions, candidates, READ_AT_ONCE))
     print(f"truth and {CANDIDATES} candidates each way: {2000 / taken:,.0f} events/s")
-    asked = np.arange(half + 2000, half + 2500)
-    everyone = np.broadcast_to(np.arange(stream.nodes), (len(asked), 2, stream.nodes))
+    positions = np.arange(half + 2000, half + 2500)
+    everyone = np.broadcast_to(np.arange(stream.nodes), (len(positions), 2, stream.nodes))
     at_once = ROWS_AT_ONCE // (2 * stream.nodes)
-    taken = seconds(lambda: read_in_pieces(reading, asked, everyone, at_once))
+    taken = seconds(lambda: read_in_pieces(reading, positions, everyone, at_once))
     width = len(reading.statistics)
     print(f"all {stream.nodes} candidates both ways: {500 / taken:,.0f} events/s ({width} statistics)")
     layout = layout_of(variant, settings, reading.statistics)
@@ -93,28 +93,28 @@ def of_crowd(nodes: int, events: int, ranked: int) -> None:
     warm = events * 9 // 10
     taken = seconds(lambda: reading.skip(warm))
     slots = reading.history.sizes
-    kept = sum(array.nbytes for array in to_arrays(reading.history).values())
+    size = sum(array.nbytes for array in to_arrays(reading.history).values())
     print(f"{nodes:,} nodes, {events:,} events:")
     print(f"  observe only: {warm / taken:,.0f} events/s")
-    print(f"  {slots[0] // 2:,} pairs and {slots[1]:,} sequences: {kept / 1e9:.2f} GB")
+    print(f"  {slots[0] // 2:,} pairs and {slots[1]:,} sequences: {size / 1e9:.2f} GB")
     for candidates in (CANDIDATES, settings.candidates):
-        asked = np.arange(reading.position, reading.position + 1_000)
-        drawn = draw_candidates(stream, asked, candidates, random)
-        taken = seconds(partial(read_in_pieces, reading, asked, drawn, READ_AT_ONCE))
+        positions = np.arange(reading.position, reading.position + 1_000)
+        drawn = draw_candidates(stream, positions, candidates, random)
+        taken = seconds(partial(read_in_pieces, reading, positions, drawn, READ_AT_ONCE))
         print(f"  truth and {candidates} candidates each way: {1_000 / taken:,.0f} events/s")
     layout = layout_of(variant, settings, reading.statistics)
-    asked = np.arange(reading.position, reading.position + 1_024)
+    positions = np.arange(reading.position, reading.position + 1_024)
     standard = Standard.of(
-        reading.read(int(asked[-1]) + 1, asked, draw_candidates(stream, asked, 30, random)).x
+        reading.read(int(positions[-1]) + 1, positions, draw_candidates(stream, positions, 30, random)).x
     )
     reading = Pass(crowd, standard=standard, history=reading.history)
-    asked = np.arange(reading.position, reading.position + 4_096)
+    positions = np.arange(reading.position, reading.position + 4_096)
     samples: list[Sample] = []
-    taken = seconds(lambda: samples.append(read_sample(reading, asked, settings, layout, random)))
-    print(f"  a piece of an epoch: {len(asked) / taken:,.0f} events/s")
+    taken = seconds(lambda: samples.append(read_sample(reading, positions, settings, layout, random)))
+    print(f"  a piece of an epoch: {len(positions) / taken:,.0f} events/s")
     fit = new_fit(layout, settings)
-    taken = seconds(lambda: learn_epoch(fit, samples, len(asked), layout, settings, lambda *_: None))
-    print(f"  learning from it, one seed: {len(asked) / taken:,.0f} events/s")
+    taken = seconds(lambda: learn_epoch(fit, samples, len(positions), layout, settings, lambda *_: None))
+    print(f"  learning from it, one seed: {len(positions) / taken:,.0f} events/s")
     if ranked:
         judged = np.arange(reading.position, reading.position + ranked)
         taken = seconds(lambda: rank_events(reading, judged, fit.weights, layout, lambda _: None))
@@ -134,12 +134,12 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="*", default=[])
     parser.add_argument("--events", type=int, default=300_000)
     parser.add_argument("--ranked", type=int, default=5, help="events that are ranked among all nodes")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    if asked.folder is not None:
-        of_table(asked.folder)
-    for nodes in asked.nodes:
-        of_crowd(nodes, asked.events, asked.ranked)
+    if arguments.folder is not None:
+        of_table(arguments.folder)
+    for nodes in arguments.nodes:
+        of_crowd(nodes, arguments.events, arguments.ranked)
 
 
 if __name__ == "__main__":

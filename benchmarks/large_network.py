@@ -59,14 +59,14 @@ def store_training(lake: Lake, table: EventTable) -> None:
     """What a training leaves."""
     random = np.random.default_rng(0)
     folder = lake.model(table.name, VARIANT)
-    made = {
+    tables = {
         "curves": curves(1, random),
         "rankings": rankings(table, 1, random),
         "attention": attention(table, VARIANT, 1, SNAPSHOTS, random),
         "embeddings": embeddings(table, 1, random),
         "predictions": predictions(table.nodes.height, random),
     }
-    for records, rows in made.items():
+    for records, rows in tables.items():
         write_parquet(TRAINED[records].cast(rows), folder / f"{records}.parquet")
     facts = {"dataset": table.name, "fingerprint": table.metadata["fingerprint"], "variant": VARIANT}
     facts |= {

@@ -81,8 +81,8 @@ def main() -> None:
 def compare(folder: Path, events: int, ways: list[str]) -> None:
     """Every way on one year, which is made unless it is there."""
     if not folder.exists():
-        with new_folder(folder) as made:
-            write_year(made, events)
+        with new_folder(folder) as temporary:
+            write_year(temporary, events)
     size = sum(file.stat().st_size for file in folder.rglob("*.parquet")) / 1e6
     print(f"{events:,} events in {DAYS} days, {size:,.0f} MB of Parquet", flush=True)
     results = {name: measure(name, folder) for name in ways}

@@ -141,8 +141,17 @@ class DensityForecaster(Forecaster):
                 if state.is_large:
                     from model.large.advance import carry  # compiled: only where it is needed
 
-                    given = self.stream, trained.variant, named, state, position, random, trained.batch
-                    carry(*given, trained.senders, Workspace())
+                    carry(
+                        self.stream,
+                        trained.variant,
+                        named,
+                        state,
+                        position,
+                        random,
+                        trained.batch,
+                        trained.senders,
+                        Workspace(),
+                    )
                     self.latest = position, state
                 else:
                     for _ in advance_in_batches(
@@ -151,14 +160,16 @@ class DensityForecaster(Forecaster):
                         pass
                     z = current_embeddings(trained.variant, state, named)
                     self.latest = position, partner_densities(self.stream, z, state, named)[0]
-        kept = self.latest[1]
-        if isinstance(kept, Tensor):
-            return kept[node]
+        latest = self.latest[1]
+        if isinstance(latest, Tensor):
+            return latest[node]
         from model.large.ranking import log_densities
 
         with torch.no_grad():
-            asked = np.array([node])
-            return log_densities(self.stream, kept.z, kept, self.parameters.named, asked, COMMUNICATION)[0, 0]
+            nodes = np.array([node])
+            return log_densities(self.stream, latest.z, latest, self.parameters.named, nodes, COMMUNICATION)[
+                0, 0
+            ]
 
 
 def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:

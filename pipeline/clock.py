@@ -1,4 +1,4 @@
-"""The time by which it is judged what is due: asked for in one place, where a test puts its own clock."""
+"""The time that decides what is due: read in one place, where a test puts its own clock."""
 
 from datetime import UTC, datetime
 

@@ -36,7 +36,7 @@ class Lake:
 
     @property
     def gharchive_raw(self) -> Path:
-        """Hour files as published, in `YYYY/MM/DD/` folders, each with what is known of it beside it."""
+        """Hour files as published, in `YYYY/MM/DD/` folders, each with a note on it beside it."""
         return self.home / "raw" / "gharchive"
 
     @property
@@ -170,8 +170,8 @@ def new_folder(folder: Path) -> Generator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-# The process and its machine in a name; DuckDB adds a log of its own. Names without a machine are of earlier
-# versions.
+# The process and its machine in a name; DuckDB adds a log of its own.
+# Names without a machine are of earlier versions.
 LEFT_BEHIND = re.compile(r"\..*\.(?P<process>\d+)(@(?P<machine>[\w-]+))?\.tmp(\.wal)?")
 LONGEST_WRITE = 24 * 3600.0  # seconds: what another machine has not touched for so long, it has left behind
 

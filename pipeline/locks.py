@@ -120,7 +120,7 @@ def taken(descriptor: int) -> bool:
 
 
 def holder(path: Path) -> Holder | None:
-    """Who noted last to hold the lock at `path`; None in the moment before a new holder does."""
+    """Who wrote last into the lock at `path` that it holds it; None just before a new holder does."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Holder)
     except (OSError, msgspec.MsgspecError):

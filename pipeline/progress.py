@@ -87,7 +87,7 @@ class Progress:
         self.label, self.total, self.unit, self.log = label, total, unit, log
         self.done = 0
         self.note = ""
-        self.started = self.told = self.glanced = time.monotonic()
+        self.started = self.last_line = self.last_glance = time.monotonic()
         self.watcher = _watcher.get()
         hidden = self.watcher is not None or not sys.stderr.isatty()
         self.bar = tqdm(total=total, desc=label, unit=unit, disable=hidden, unit_scale=True, leave=False)
@@ -112,11 +112,11 @@ class Progress:
         self.bar.set_postfix_str(self.note, refresh=False)
         self.bar.update(units)
         now = time.monotonic()
-        if self.watcher is not None and now - self.glanced >= SECONDS_BETWEEN_GLANCES:
-            self.glanced = now
+        if self.watcher is not None and now - self.last_glance >= SECONDS_BETWEEN_GLANCES:
+            self.last_glance = now
             self.watcher(self.state(now))
-        if self.log is not None and now - self.told >= SECONDS_BETWEEN_LINES and self.done < self.total:
-            self.told = now
+        if self.log is not None and now - self.last_line >= SECONDS_BETWEEN_LINES and self.done < self.total:
+            self.last_line = now
             self.log(str(self.state(now)))
 
     def state(self, now: float, *, ended: bool = False) -> State:

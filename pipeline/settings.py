@@ -373,7 +373,7 @@ class VariablesSource(EnvSettingsSource):
 
 
 def values_in_force() -> dict[str, Value]:
-    """Every variable of this process and its `.env` files: shell before `$LDG_HOME/.env` before `./.env`."""
+    """Every variable in force; the shell takes precedence over `$LDG_HOME/.env`, that over `./.env`."""
     ours = {name: text for name, text in os.environ.items() if name.startswith(PREFIX)}
     # Dagster puts the lines of ./.env into the environment when it starts: these are none of the shell's, and
     # would outlive a change of the file.

@@ -49,15 +49,15 @@ class Machines:
 
     def at_work(self) -> list[psutil.Process]:
         """The processes that do the tasks: children of those that watch over them."""
-        found = []
+        children = []
         for worker in self.workers:
             if worker.poll() is None:
-                found += [
+                children += [
                     child
                     for child in psutil.Process(worker.pid).children(recursive=True)
                     if "resource_tracker" not in " ".join(child.cmdline())
                 ]
-        return found
+        return children
 
     def stop(self) -> None:
         """End everything, at once."""

@@ -106,17 +106,17 @@ def store_variant(lake: Lake, table: EventTable, variant: str, *, seeds: int = 2
     """Everything that the training of a variant leaves, `model.json` last; its rankings are random."""
     random = np.random.default_rng(len(variant))
     folder = lake.model(table.name, variant)
-    made = {
+    tables = {
         "curves": curves(seeds, random),
         "rankings": rankings(table, seeds, random),
         "attention": attention(table, variant, seeds, snapshots, random),
         "embeddings": embeddings(table, seeds, random),
         "predictions": predictions(table, random),
     }
-    for records, rows in made.items():
+    for records, rows in tables.items():
         write_parquet(TRAINED[records].cast(rows), folder / f"{records}.parquet")
     if variant.startswith("rem-"):
-        write_parquet(reasons(made["predictions"]), folder / "reasons.parquet")
+        write_parquet(reasons(tables["predictions"]), folder / "reasons.parquet")
     facts = {
         "dataset": table.name,
         "fingerprint": table.metadata["fingerprint"],

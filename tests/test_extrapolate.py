@@ -7,10 +7,10 @@ from benchmarks.extrapolate import PowerLaw, Prices
 
 def test_a_power_law_is_found_and_goes_on() -> None:
     law = PowerLaw.through([10, 100, 1000], [2 * 10**1.5, 2 * 100**1.5, 2 * 1000**1.5])
-    found = law.at(1e6)
+    estimate = law.at(1e6)
     assert law.slope == pytest.approx(1.5)
-    assert found.value == pytest.approx(2e9)
-    assert found.low == pytest.approx(found.high)
+    assert estimate.value == pytest.approx(2e9)
+    assert estimate.low == pytest.approx(estimate.high)
 
 
 def test_the_interval_widens_with_the_distance_and_holds_the_value() -> None:

@@ -48,7 +48,7 @@ class Counting(Peer):
 def test_a_peer_is_ranked_by_our_rule_on_every_kth_communication_from_the_past_alone() -> None:
     table = small_table()
     edges = load_edges(table)
-    assert edges.asked.sum() == (table.events["kind"] == "communication").sum()
+    assert edges.is_communication.sum() == (table.events["kind"] == "communication").sum()
     validation, test = edges.splits
     peer = Counting(edges)
     peer.observe(edges[slice(0, validation)])
@@ -79,8 +79,8 @@ def test_metrics_by_event_average_to_those_of_all_events_and_seeds() -> None:
 
 def test_a_difference_on_the_same_events_has_an_interval_around_it() -> None:
     ours = pl.Series(np.arange(40.0))
-    found = difference(ours, ours + 2.0, DAYS.dt.date())
-    assert (found.mean, found.low, found.high) == (-2.0, -2.0, -2.0)
+    exact = difference(ours, ours + 2.0, DAYS.dt.date())
+    assert (exact.mean, exact.low, exact.high) == (-2.0, -2.0, -2.0)
     noisy = difference(ours, ours + np.random.default_rng(0).normal(0, 1, 40), DAYS.dt.date())
     assert noisy.low < noisy.mean < noisy.high
 

@@ -1,5 +1,6 @@
 """The whole system as `make run` runs it: modules in their own processes, with the environment of a home."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -77,6 +78,24 @@ def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> 
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
+
+
+def run_at_once(work: Callable[..., None], *arguments: object, processes: int) -> list[int | None]:
+    """Call `work(*arguments, together)` in so many processes that meet at the barrier; their exit codes.
+
+    They are spawned: a fork would take along locks that threads of the tests hold, but not the threads.
+    """
+    spawning = multiprocessing.get_context("spawn")
+    together = spawning.Barrier(processes)
+    workers = [spawning.Process(target=work, args=(*arguments, together)) for _ in range(processes)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(PATIENCE)
+    codes = [worker.exitcode for worker in workers]
+    for worker in workers:
+        worker.kill()
+    return codes
 
 
 def at_work(home: Path, module: str = "assets") -> list[psutil.Process]:

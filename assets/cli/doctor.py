@@ -74,8 +74,10 @@ def home_finding(settings: "Settings") -> tuple[bool, str]:
         return True, f"home {settings.home} is not there yet; `ldg run` makes it"
     settings.make_home()
     lake = settings.lake
-    made = [name for name, path in (("warehouse", lake.warehouse), ("report", lake.report)) if path.exists()]
-    return True, f"home {settings.home} can be written to; {' and '.join(made) or 'no results'} there"
+    results = [
+        name for name, path in (("warehouse", lake.warehouse), ("report", lake.report)) if path.exists()
+    ]
+    return True, f"home {settings.home} can be written to; {' and '.join(results) or 'no results'} there"
 
 
 def space_finding(settings: "Settings") -> tuple[bool, str]:

@@ -21,17 +21,15 @@ def forecast(name: str, top: int) -> None:
     days = followed_days(settings.lake)
     if not days:
         raise WrongInputError(f"nothing is followed in {settings.home} yet: `ldg follow` begins")
-    rows = read_parquet(FollowingFiles.of(settings.lake).forecasts(days[-1]))
-    found = rows.filter(pl.col("name").str.to_lowercase() == name.lower(), pl.col("rank") < top)
-    if found.is_empty():
+    forecasts = read_parquet(FollowingFiles.of(settings.lake).forecasts(days[-1]))
+    rows = forecasts.filter(pl.col("name").str.to_lowercase() == name.lower(), pl.col("rank") < top)
+    if rows.is_empty():
         raise WrongInputError(
-            f"{name} is not among the {rows['node'].n_unique():,} accounts that are followed; "
+            f"{name} is not among the {forecasts['node'].n_unique():,} accounts that are followed; "
             "the table `followed` lists them"
         )
-    for (variant,), partners in found.group_by("variant", maintain_order=True):
-        click.echo(
-            f"{printable(found['name'][0])} as of {found['as_of'][0]:%Y-%m-%d %H:%M} UTC, by {variant}"
-        )
+    for (variant,), partners in rows.group_by("variant", maintain_order=True):
+        click.echo(f"{printable(rows['name'][0])} as of {rows['as_of'][0]:%Y-%m-%d %H:%M} UTC, by {variant}")
         for partner in partners.iter_rows(named=True):
             when = partner["expected_at"]
             expected = f"around {when:%Y-%m-%d %H:%M}" if when else "not within a year"

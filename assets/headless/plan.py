@@ -87,10 +87,10 @@ def plan_training(
     """The training of a variant on the event table as it is now, or the model if that is finished."""
     table, folder = settings.lake.dataset(spec.name), settings.lake.model(spec.name, variant.key)
     fingerprint = present_fingerprint(settings.lake, spec.name)
-    asked = training_settings(settings)
-    if summary := finished(folder, identity(spec.name, fingerprint, variant, asked)):
+    chosen_settings = training_settings(settings)
+    if summary := finished(folder, identity(spec.name, fingerprint, variant, chosen_settings)):
         return FinishedModel(spec.name, variant, folder, summary)
-    begun = identity(spec.name, fingerprint, variant.trained_like(), asked)
+    begun = identity(spec.name, fingerprint, variant.trained_like(), chosen_settings)
     return Training(
         spec.name,
         variant,

@@ -67,17 +67,17 @@ def train_chosen(settings: Settings) -> JobDefinition:
 
         Models that use the weights of another are named behind it, and trained after it.
         """
-        asked = settings.model_copy(
+        chosen = settings.model_copy(
             update={"datasets": tuple(config.datasets), "variants": tuple(config.variants)}
         )
-        specs = chosen_datasets(asked)
+        specs = chosen_datasets(chosen)
         ready = [spec for spec in specs if (settings.lake.dataset(spec.name) / "dataset.json").exists()]
         for spec in specs:
             if spec not in ready:
                 context.log.warning(f"{spec.name} is left out: materialize {spec.name}/event_table first.")
         if not ready:
             raise Failure(f"None of {', '.join(spec.name for spec in specs)} has an event table yet.")
-        for chain in in_order(chosen_variants(ready, asked)):
+        for chain in in_order(chosen_variants(ready, chosen)):
             yield DynamicOutput(chain, mapping_key=chain[0].replace("/", "__").replace("-", "_"))
 
     @op(pool="training")

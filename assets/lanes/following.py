@@ -123,12 +123,12 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
     last = date.fromisoformat(context.partition_keys[-1])
     task = Task(f"following up to {last}", follow_until, (rule, last))
     with training_slot(context, settings):
-        made = run_task(task, lake, settings.cluster, context.log.info)
+        made_days = run_task(task, lake, settings.cluster, context.log.info)
     days = followed_days(lake)
     record = read_record(lake, last)
     assert record is not None
     scores = scores_of(lake)
-    events = {day: found.events for day in days if (found := read_record(lake, day)) is not None}
+    events = {day: of_day.events for day in days if (of_day := read_record(lake, day)) is not None}
     findings = {
         "event_rate_steady": rate_drift({day: count for day, count in events.items() if day <= last}),
         "ahead_of_recency": lost_to_recency(scores),
@@ -141,10 +141,10 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
             **numbers(scores, last, rule.variants[0]),
             events=record.events,
             seconds=record.seconds,
-            days_made=len(made),
+            days_made=len(made_days),
         ),
         data_version=version_of_facts(record.digest),
-        check_results=[verdict(name, found) for name, found in findings.items()],
+        check_results=[verdict(name, finding) for name, finding in findings.items()],
     )
 
 

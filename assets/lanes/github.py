@@ -35,7 +35,7 @@ from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetw
     pool="gharchive",
 )
 def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
-    """The 24 hour files of an archive day, fetched, verified and kept with what is known of each.
+    """The 24 hour files of an archive day, fetched, verified and kept, each with a note on it.
 
     Hours already here and unchanged are not fetched again; failed hours are tried anew, twice in a run.
     An archive that cannot be reached is an error, unless nothing is left to be fetched.
@@ -100,7 +100,7 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
         day = account.day
         parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
         head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
-        told = shown(
+        metadata = shown(
             head,
             **{f"hours_{status}": count for status, count in account.hours.items()},
             events=account.events,
@@ -111,7 +111,9 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
             complete=account.complete,
             notes=MetadataValue.md("\n".join(f"- {note}" for note in account.notes)),
         )
-        context.add_asset_metadata({**told, "dagster/row_count": account.kept}, partition_key=day.isoformat())
+        context.add_asset_metadata(
+            {**metadata, "dagster/row_count": account.kept}, partition_key=day.isoformat()
+        )
     severity = AssetCheckSeverity.WARN if is_headless(context) else AssetCheckSeverity.ERROR
     return MaterializeResult(check_results=judge_days(settings.lake, days, severity))
 

@@ -20,7 +20,7 @@ def social_evolution_files(
         terms_accepted=settings.social_evolution_terms_accepted,
         log=context.log.info,
     )
-    found = [{"file": name, "bytes": files.path(name).stat().st_size} for name in files.sha256]
+    rows = [{"file": name, "bytes": files.path(name).stat().st_size} for name in files.sha256]
     return MaterializeResult(
-        metadata=shown(pl.DataFrame(found), source=files.source), data_version=version_of_facts(files.sha256)
+        metadata=shown(pl.DataFrame(rows), source=files.source), data_version=version_of_facts(files.sha256)
     )

@@ -17,7 +17,7 @@ LONGEST_WAIT = 300.0  # seconds: it is made within one, by a machine that is not
 
 
 def dagster_environment(settings: Settings) -> dict[str, str]:
-    """What every Dagster process of a home is told; makes the folder where the home keeps what they leave."""
+    """Environment variables for every Dagster process of a home; makes the folder for what they store."""
     folder = dagster_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     return {

@@ -177,7 +177,7 @@ def copy_events(folder: Path, into: db.Connection, target: DagsterStorage) -> in
                 continue
             flush()
             text = POINTER.sub(
-                lambda found: found[1] + str(new_numbers.get(int(found[2]), found[2])), event.event
+                lambda pointer: pointer[1] + str(new_numbers.get(int(pointer[2]), pointer[2])), event.event
             )
             target.event_log_storage.store_event(deserialize_value(text, EventLogEntry))
             if event.dagster_event_type in POINTED_AT:

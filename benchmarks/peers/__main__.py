@@ -59,5 +59,5 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path, help="the event table: $LDG_HOME/datasets/<dataset>")
     parser.add_argument("--every", type=int, default=6, help="rank every K-th communication (6)")
     parser.add_argument("--seeds", type=int, default=1, help="how often each peer is trained (1)")
-    given = parser.parse_args()
-    main(given.folder, given.every, given.seeds)
+    arguments = parser.parse_args()
+    main(arguments.folder, arguments.every, arguments.seeds)

@@ -18,9 +18,9 @@ def learn(peer: Peer, edges: Edges, end: int, epochs: int, after: Callable[[int]
         peer.forget()
         for first in range(0, end, peer.batch):
             events = edges[slice(first, min(first + peer.batch, end))]
-            if events.asked.any() and first:
+            if events.is_communication.any() and first:
                 optimizer.zero_grad()
-                peer.loss(events[events.asked]).backward()
+                peer.loss(events[events.is_communication]).backward()
                 clip_grad_norm_(peer.parameters(), 1.0)
                 optimizer.step()
             peer.observe(events)
@@ -34,8 +34,8 @@ def rank(peer: Peer, edges: Edges, first: int, end: int, every: int) -> tuple[np
 
     The state is that before `first`; each event enters it after it was ranked.
     """
-    asked = torch.arange(first, end)[edges.asked[first:end]][::every]
-    ranks, due = np.empty((len(asked), 2)), set(asked.tolist())
+    positions = torch.arange(first, end)[edges.is_communication[first:end]][::every]
+    ranks, due = np.empty((len(positions), 2)), set(positions.tolist())
     number = 0
     for place in range(first, end):
         if place in due:
@@ -44,7 +44,7 @@ def rank(peer: Peer, edges: Edges, first: int, end: int, every: int) -> tuple[np
             ranks[number] = mid_ranks(scores, np.array([v, u]), np.array([u, v]))
             number += 1
         peer.observe(edges[slice(place, place + 1)])
-    return asked.numpy(), ranks
+    return positions.numpy(), ranks
 
 
 def ranks_of(

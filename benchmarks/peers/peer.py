@@ -12,21 +12,21 @@ from pipeline.export import arrays
 
 @dataclass(frozen=True)
 class Edges:
-    """The events of a table as tensors, in order. Communications are `asked`: they are learned and ranked."""
+    """The events of a table as tensors, in order. Communications are learned and ranked."""
 
     nodes: int
     src: Tensor  # (T)
     dst: Tensor  # (T)
     t: Tensor  # (T) whole seconds
     msg: Tensor  # (T, F)
-    asked: Tensor  # (T) bool
+    is_communication: Tensor  # (T) bool
     splits: tuple[int, int]  # where validation and test begin
 
     def __len__(self) -> int:
         return len(self.src)
 
     def __getitem__(self, which: slice | Tensor) -> "Edges":
-        parts = (self.src, self.dst, self.t, self.msg, self.asked)
+        parts = (self.src, self.dst, self.t, self.msg, self.is_communication)
         return Edges(self.nodes, *(part[which] for part in parts), self.splits)
 
 

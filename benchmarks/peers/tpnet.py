@@ -57,8 +57,8 @@ class TemporalWalks(Peer):
         self.walks.update(events.src, events.dst, events.t.float())
         for u, v, second, msg in zip(events.src, events.dst, events.t, events.msg, strict=True):
             for node, partner in ((u, v), (v, u)):
-                for kept, new in ((self.partners, partner), (self.times, second), (self.messages, msg)):
-                    kept[node] = torch.cat([kept[node, 1:], new[None]])
+                for memory, new in ((self.partners, partner), (self.times, second), (self.messages, msg)):
+                    memory[node] = torch.cat([memory[node, 1:], new[None]])
 
     def likely(self, source: Tensor, target: Tensor, second: Tensor) -> Tensor:
         """The scores of pairs (M) at their seconds (M)."""
@@ -82,8 +82,8 @@ class TemporalWalks(Peer):
         for own, other, acts in ((events.src, events.dst, True), (events.dst, events.src, False)):
             drawn = (own[:, None] + torch.randint(1, self.nodes, (many, DRAWN))) % self.nodes
             candidates = torch.cat([other[:, None], drawn], 1).flatten()  # the truth first
-            known = own[:, None].expand(many, DRAWN + 1).flatten()
-            pair = (known, candidates) if acts else (candidates, known)
+            own_ends = own[:, None].expand(many, DRAWN + 1).flatten()
+            pair = (own_ends, candidates) if acts else (candidates, own_ends)
             total = total + nn.functional.cross_entropy(self.likely(*pair, second).view(many, -1), truth)
         return total
 

@@ -2,8 +2,8 @@
 
 A block depends on one thing: the moment, the actor, both, the target, or the past of the pair. So what many
 pairs share is made once. A compiled function per block writes plain amounts in the order in which
-`registry.listed` names them: to add a statistic, add its line in both. Nothing looks past the history as it
-stands.
+`registry.listed` names them: to add a statistic, add its line in both.
+Nothing looks past the history as it stands.
 """
 
 from typing import NamedTuple

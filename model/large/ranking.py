@@ -38,8 +38,9 @@ def heard_by(stream: Stream, now: int) -> np.ndarray:
 def log_densities(
     stream: Stream, z: Tensor, state: State, named: dict[str, Tensor], sources: np.ndarray, kind: int
 ) -> Tensor:
-    """log(λ·exp(−survival)) of `sources` (B) with every node at the state's moment: (S, B, N), as in
-    `model.ranking.log_density`.
+    """log(λ·exp(−survival)) of `sources` (B) with every node at the state's moment: (S, B, N).
+
+    Of a small network, `model.ranking.log_density` says the same.
     """
     symmetric, rate = symmetric_compatibility(named["intensity.compatibility"]), named["intensity.rate"]
     kinds, of = torch.full((len(sources),), kind), torch.from_numpy(sources)

@@ -2,8 +2,8 @@
 
 The paper's networks have hundreds of nodes and ten seeds, which the engine of `model.dynamics` takes all at
 once, exactly. Its rows are as wide as the widest and its first pass hears everyone, so that time and memory
-grow with N. Networks of more nodes take the compiled engine of this folder, whose cost grows with events
-alone.
+grow with N. Networks of more nodes take the compiled engine of this folder,
+whose cost grows with events alone.
 """
 
 LARGE: int = 2_000

@@ -56,13 +56,13 @@ def node_waits(stream: Stream) -> tuple[Waits, np.ndarray, np.ndarray]:
 
 
 class Remembered(NamedTuple):
-    """What is known as each of W waits begins, or as each of those begins that are kept."""
+    """What is known as each of W waits begins: of all waits, or of the `sampled_waits`."""
 
     context: np.ndarray  # (W, C) float32
     evidence: np.ndarray  # (W, B, 8) float32
 
 
-def kept_waits(waits: int) -> np.ndarray:
+def sampled_waits(waits: int) -> np.ndarray:
     """Which of so many waits are learned from and forecast: all, or `MOST_WAITS` spread evenly."""
     if waits <= MOST_WAITS:
         return np.arange(waits)
@@ -81,16 +81,16 @@ def remember(
     """One pass over the beginnings of `waits`; their ends are known only when the next one begins.
 
     `kind` (W) numbers role and type of the event that begins each wait, from 0 to `kinds` − 1; `week_hour` is
-    when the stream's clock starts, in hours since Monday's midnight. What is known is kept of `kept_waits`.
+    when the stream's clock starts, in hours since Monday's midnight. Rows are those of `sampled_waits`.
     """
     low, high = np.minimum(waits.node, partner), np.maximum(waits.node, partner)
     _, pair = np.unique(low * nodes + high, return_inverse=True)
-    kept, bins = kept_waits(len(waits)), len(edges) - 1
+    sample, bins = sampled_waits(len(waits)), len(edges) - 1
     place = np.full(len(waits), -1)
-    place[kept] = np.arange(len(kept))
+    place[sample] = np.arange(len(sample))
     remembered = Remembered(
-        np.empty((len(kept), context_width(kinds)), dtype=np.float32),
-        np.empty((len(kept), bins, EVIDENCE), dtype=np.float32),
+        np.empty((len(sample), context_width(kinds)), dtype=np.float32),
+        np.empty((len(sample), bins, EVIDENCE), dtype=np.float32),
     )
     memory = new_memory(nodes, bins, kinds, int(pair.max(initial=0)) + 1)
     follow(waits.node, partner, pair, kind, waits.began, edges, week_hour, memory, place, remembered)
@@ -98,7 +98,7 @@ def remember(
 
 
 def remember_events(events: Events, edges: np.ndarray) -> tuple[Waits, Remembered]:
-    """The waits of all nodes of a stream, and what is known as each of `kept_waits` begins."""
+    """The waits of all nodes of a stream, and what is known as each of `sampled_waits` begins."""
     stream = events.stream
     waits, partner, role = node_waits(stream)
     types = len(events.types)

@@ -27,7 +27,7 @@ from model.checkpoint import read_tensors, write_tensors
 from model.history.events import Events
 from model.history.standard import Standard
 from model.rem.standard import standard_of, standard_tensors
-from model.when.questions import Asked, ask_all, learning_questions
+from model.when.questions import Answers, ask_all, learning_questions
 from model.when.reliability import Reliability
 from model.when.settings import PairSettings
 from pipeline.results.waits import DAY, HORIZONS, differences
@@ -172,41 +172,41 @@ def negative_log_likelihood(eta: Tensor, days: Tensor, bins: Tensor, ended: Tens
 
 def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> PairHazard:
     """A hazard learned from the events before position `end`."""
-    asked = ask_all(
+    answers = ask_all(
         events,
         learning_questions(events.stream, end, settings.questions, seed),
         end,
         settings.strangers,
         seed,
     )
-    standard = Standard.of(asked.statistics)
-    seconds = asked.seconds + 0.5  # whole seconds: an event lies in the middle of its own
+    standard = Standard.of(answers.statistics)
+    seconds = answers.seconds + 0.5  # whole seconds: an event lies in the middle of its own
     days = days_in_bins(seconds)
     rows = [
         torch.from_numpy(array)
         for array in (
-            standard(asked.statistics).astype(np.float16),
+            standard(answers.statistics).astype(np.float16),
             days.astype(np.float32),
             np.searchsorted(EDGES * DAY, seconds, side="right") - 1,
-            (~asked.open).astype(np.float32),
-            asked.weight.astype(np.float32),
+            (~answers.open).astype(np.float32),
+            answers.weight.astype(np.float32),
         )
     ]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         hazard = PairHazard(standard, settings)
         # Learning begins at the mean rate: a rare event would otherwise take an epoch to become rare.
-        ended = max(float((~asked.open * asked.weight).sum()), 1.0)
-        nn.init.constant_(hazard.skip.bias, np.log(ended / (days.sum(axis=1) * asked.weight).sum()))
+        ended = max(float((~answers.open * answers.weight).sum()), 1.0)
+        nn.init.constant_(hazard.skip.bias, np.log(ended / (days.sum(axis=1) * answers.weight).sum()))
         optimizer = torch.optim.AdamW(
             hazard.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
         )
-        batches = -(-len(asked.seconds) // settings.batch)
+        batches = -(-len(answers.seconds) // settings.batch)
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimizer, settings.learning_rate, total_steps=settings.epochs * batches, pct_start=0.1
         )
         for _ in range(settings.epochs):
-            for batch in torch.randperm(len(asked.seconds)).split(settings.batch):
+            for batch in torch.randperm(len(answers.seconds)).split(settings.batch):
                 x, time, bins, happened, weight = (array[batch] for array in rows)
                 losses = negative_log_likelihood(hazard(x.float()), time, bins, happened)
                 loss = (weight * losses).sum() / weight.sum()
@@ -215,13 +215,13 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
                 nn.utils.clip_grad_norm_(hazard.parameters(), 1.0)
                 optimizer.step()
                 schedule.step()
-    remember_outcomes(hazard.eval(), asked)
+    remember_outcomes(hazard.eval(), answers)
     return hazard
 
 
-def remember_outcomes(hazard: PairHazard, asked: Asked) -> None:
+def remember_outcomes(hazard: PairHazard, answers: Answers) -> None:
     """Let pairs that had just met, and how they came out, enter what corrects the hazard."""
-    again = np.flatnonzero(asked.just_met)
-    probability = within_day(hazard.rates(asked.statistics[again]))
-    came = ~asked.open[again] & (asked.seconds[again] < DAY)
-    hazard.reliability.follow(asked.moment[again], probability, came, asked.end)
+    again = np.flatnonzero(answers.just_met)
+    probability = within_day(hazard.rates(answers.statistics[again]))
+    came = ~answers.open[again] & (answers.seconds[again] < DAY)
+    hazard.reliability.follow(answers.moment[again], probability, came, answers.end)

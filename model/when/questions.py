@@ -30,7 +30,7 @@ class Questions:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Answers:
     """Pairs asked about: their statistics, and the wait until the node acts on the other.
 
     A wait that had not ended when the events stop is `open`: its `seconds` are how long it was seen to last.
@@ -118,13 +118,13 @@ def readings(events: Events, questions: Questions) -> Iterator[tuple[Pass, int, 
 
 def ask_pairs(events: Events, questions: Questions, targets: np.ndarray) -> np.ndarray:
     """Statistics (Q, F) of each question's node with one target (Q) each."""
-    asked = zip(readings(events, questions), targets, strict=True)
+    pairs = zip(readings(events, questions), targets, strict=True)
     return np.concatenate(
-        [reading.ask(node, second, others=np.array([target])).x for (reading, node, second), target in asked]
+        [reading.ask(node, second, others=np.array([target])).x for (reading, node, second), target in pairs]
     )
 
 
-def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed: int) -> Asked:
+def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed: int) -> Answers:
     """All pairs with a past or an event, and `strangers` of the others of each question to stand for them.
 
     Statistics see the events before the question's position, waits those before `end`.
@@ -149,7 +149,7 @@ def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed
         just = nodes[rows] == target
         parts.append((statistics[rows], seconds[rows], still_open[rows], weight, moments, just))
     columns = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Asked(*columns, stop(stream, end))
+    return Answers(*columns, stop(stream, end))
 
 
 def candidates(

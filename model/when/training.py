@@ -13,7 +13,7 @@ import torch
 from model.history.events import Events, load_events
 from model.stream import COMMUNICATION, Stream
 from model.when.hazard import HazardNetwork, bin_edges, forecast_masses, learn_hazard
-from model.when.memory import kept_waits, node_waits, remember_events
+from model.when.memory import node_waits, remember_events, sampled_waits
 from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_masses, within_day
 from model.when.questions import after_events, ask_pairs
 from model.when.settings import VERSION, WhenSettings
@@ -83,10 +83,10 @@ def learn_waiting_times(
         "settings": asdict(settings),
     }
     finished = folder / "waiting_times.json"
-    if finished.exists() and (known := json.loads(finished.read_text(encoding="utf-8"))) == identity:
+    if finished.exists() and (stored := json.loads(finished.read_text(encoding="utf-8"))) == identity:
         if log is not None:
             log(f"waiting times of {stream.name}: already learned from this event table; nothing to do")
-        return known
+        return stored
     finished.unlink(missing_ok=True)
     scores: list[pl.DataFrame] = []
     calibration: list[pl.DataFrame] = []
@@ -115,13 +115,13 @@ def named(rows: pl.DataFrame, table: Table, stream: Stream) -> pl.DataFrame:
 def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> tuple[HazardNetwork, Scored]:
     """The hazard of nodes learned before the period, and the scores of the period's waits."""
     waits = node_waits(events.stream)[0]
-    known, asked, rows = split_waits(waits, period, events.stream)
-    edges = bin_edges(known, settings.nodes.bins)
+    earlier, judged, rows = split_waits(waits, period, events.stream)
+    edges = bin_edges(earlier, settings.nodes.bins)
     _, remembered = remember_events(events, edges)
-    kept = kept_waits(len(waits))
-    before, after = np.flatnonzero(kept < len(known)), np.flatnonzero(np.isin(kept, rows))
+    sample = sampled_waits(len(waits))
+    before, after = np.flatnonzero(sample < len(earlier)), np.flatnonzero(np.isin(sample, rows))
     network = learn_hazard(
-        known[kept[before]],
+        earlier[sample[before]],
         remembered.context[before],
         remembered.evidence[before],
         edges,
@@ -130,8 +130,8 @@ def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     )
     masses = forecast_masses(network, remembered.context[after], remembered.evidence[after])
     past = past_of(waits)
-    trivial = no_learn_forecasts(known, past[np.arange(len(known))], past[kept[after]], edges)
-    return network, scored(asked[np.searchsorted(rows, kept[after])], edges, (LEARNED, masses), trivial)
+    trivial = no_learn_forecasts(earlier, past[np.arange(len(earlier))], past[sample[after]], edges)
+    return network, scored(judged[np.searchsorted(rows, sample[after])], edges, (LEARNED, masses), trivial)
 
 
 def pair_waits(stream: Stream) -> Waits:
@@ -148,17 +148,17 @@ def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     """
     stream = events.stream
     waits = pair_waits(stream)
-    known, asked, rows = split_waits(waits, period, stream)
-    kept = kept_waits(len(rows))
-    asked, rows = asked[kept], rows[kept]
-    edges = np.union1d(bin_edges(known, settings.nodes.bins), EDGES * DAY)
+    earlier, judged, rows = split_waits(waits, period, stream)
+    sample = sampled_waits(len(rows))
+    judged, rows = judged[sample], rows[sample]
+    edges = np.union1d(bin_edges(earlier, settings.nodes.bins), EDGES * DAY)
     hazard = learn_pairs(events, period.begin, settings.pairs, SEED)
     questions = after_events(stream, 0, period.end)[rows]
     targets = stream.v[questions.position - 1]
     rates = hazard.rates(ask_pairs(events, questions, targets))
-    came = ~asked.open & (asked.seconds < DAY)
-    believed = hazard.reliability.follow(asked.began, within_day(rates), came, period.moments(stream)[1])
+    came = ~judged.open & (judged.seconds < DAY)
+    believed = hazard.reliability.follow(judged.began, within_day(rates), came, period.moments(stream)[1])
     masses = moved_to(pair_masses(rates, edges), edges, believed)
     past = past_of(waits)
-    trivial = no_learn_forecasts(known, past[np.arange(len(known))], past[rows], edges)
-    return hazard, scored(asked, edges, (LEARNED, masses), trivial)
+    trivial = no_learn_forecasts(earlier, past[np.arange(len(earlier))], past[rows], edges)
+    return hazard, scored(judged, edges, (LEARNED, masses), trivial)

@@ -28,5 +28,5 @@ def run_tasks(
 
 def run_task(task: Task[Made], lake: Lake, cluster: str, log: Log | None = None) -> Made:
     """Do one task, here or there; return what it returned."""
-    ((_, made),) = run_tasks([task], lake, cluster, log)
-    return made
+    ((_, result),) = run_tasks([task], lake, cluster, log)
+    return result

@@ -26,8 +26,8 @@ class Software:
     @cache
     def here(cls) -> Self:
         """The software of this process."""
-        asked = [re.split(r"[^\w.-]", line)[0] for line in requires(OURS) or () if "extra ==" not in line]
-        packages = {name: installed(name) for name in (*asked, "distributed")}
+        required = [re.split(r"[^\w.-]", line)[0] for line in requires(OURS) or () if "extra ==" not in line]
+        packages = {name: installed(name) for name in (*required, "distributed")}
         return cls(".".join(platform.python_version_tuple()[:2]), code_digest(), packages)
 
     def differences(self, other: Self) -> list[str]:

@@ -66,8 +66,8 @@ def perform(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns
 
 def is_wanted(worker: Worker, key: str) -> bool:
     """Whether somebody still waits for what this worker does."""
-    known = worker.state.tasks.get(key)
-    return known is not None and known.state != "cancelled" and worker.status not in GONE
+    task = worker.state.tasks.get(key)
+    return task is not None and task.state != "cancelled" and worker.status not in GONE
 
 
 @cache
@@ -78,9 +78,9 @@ def own_home() -> Path:
 
 def refuse_other_software(software: Software) -> None:
     """An error unless the client's software is this worker's."""
-    if found := software.differences(Software.here()):
+    if mismatches := software.differences(Software.here()):
         raise ClusterError(
-            f"the worker on {socket.gethostname()} has other software ({'; '.join(found)}): its results "
+            f"the worker on {socket.gethostname()} has other software ({'; '.join(mismatches)}): its results "
             "might differ. Install the same commit with the same requirements on every machine, then start "
             "its workers again"
         )

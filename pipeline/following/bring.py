@@ -61,10 +61,10 @@ def bring(
     """
     bring_shared(lake, window.first, window.last, work, log)
     statuses = read_statuses(lake, window)
-    asked = days_to_ask(window, statuses)
+    days = days_to_ask(window, statuses)
     use = partial(read_changed, rules=rules, keep_raw=keep_raw, work=work)
     changed: list[date] = []
-    for day, is_changed in bring_days(asked, lake, fetching, use, log, now, work, cluster):
+    for day, is_changed in bring_days(days, lake, fetching, use, log, now, work, cluster):
         if is_changed:
             changed.append(day)
             statuses |= read_statuses(lake, [day])

@@ -125,13 +125,15 @@ def choose(
             "accounts": count(connection, "(select u from pairs union select v from pairs)"),
             "machines": count(connection, "machines"),
         }
-    given = {name.lower(): name for name in (*rule.accounts, *rule.organizations)}
+    as_named = {name.lower(): name for name in (*rule.accounts, *rule.organizations)}
     if len(why) < 3:
         raise ValueError(
             f"{len(why)} accounts to follow from {window.first} to {window.last}, no network: look back "
             "further (LDG_FOLLOW_DAYS) or name accounts (LDG_FOLLOW_ACCOUNTS)"
         )
-    rows = [(node, spelled.get(key) or given.get(key, key), why[key]) for node, key in enumerate(sorted(why))]
+    rows = [
+        (node, spelled.get(key) or as_named.get(key, key), why[key]) for node, key in enumerate(sorted(why))
+    ]
     return pl.DataFrame(rows, schema=PEOPLE, orient="row"), facts | {"people_chosen": len(rows)}
 
 

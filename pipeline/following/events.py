@@ -1,4 +1,4 @@
-"""What the followed did among themselves: one small file a day, made anew when its day changed."""
+"""What the followed did among themselves: one small file per day, made anew when its day changed."""
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta

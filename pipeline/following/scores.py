@@ -50,11 +50,11 @@ def baseline_predictors(table: pl.DataFrame, nodes: int) -> Iterator[Predictor]:
 
 
 def baseline_rows(
-    past: pl.DataFrame, events: pl.DataFrame, asked: np.ndarray, nodes: int, days: int
+    past: pl.DataFrame, events: pl.DataFrame, positions: np.ndarray, nodes: int, days: int
 ) -> list[dict]:
-    """The scores of what learns nothing, on the events `asked` about; `days` is how many the past spans."""
+    """The scores of what learns nothing on the events at `positions`; `days` is how many the past spans."""
     table = numbered(past, events)
-    judged = table[(asked + past.height).tolist()]
+    judged = table[(positions + past.height).tolist()]
     rows = []
     for how in (ONLINE, AS_FORECAST):
         for name, predictor in zip(FOLLOWING_BASELINES, baseline_predictors(table, nodes), strict=True):
@@ -77,9 +77,9 @@ def model_rows(
     probability: np.ndarray,
 ) -> list[dict]:
     """The scores of a model: its ranks online, and its forecast (N, N) as it stood."""
-    asked = online_ranks["position"].to_numpy()
+    positions = online_ranks["position"].to_numpy()
     table = numbered(past, events)
-    judged = table[(asked + past.height).tolist()]
+    judged = table[(positions + past.height).tolist()]
     pair = judged["pair"]
     stood = listed_ranks(log_intensity, judged["u"].to_numpy(), judged["v"].to_numpy())
     as_forecast = pl.DataFrame({"rank_v": stood[:, 0], "rank_u": stood[:, 1], "pair": pair})
@@ -132,7 +132,7 @@ def habit(past: pl.DataFrame, nodes: int, days: int) -> np.ndarray:
 def pair_scores(probability: np.ndarray, came: np.ndarray) -> dict[str, float]:
     """Log and Brier score of probabilities (N, N) over all ordered pairs of different nodes."""
     off_diagonal = ~np.eye(len(came), dtype=bool)
-    given = np.clip(probability[off_diagonal].astype(np.float64), SMALLEST, 1 - SMALLEST)
+    bounded = np.clip(probability[off_diagonal].astype(np.float64), SMALLEST, 1 - SMALLEST)
     outcome = came[off_diagonal]
-    logs = np.where(outcome, np.log(given), np.log1p(-given))
-    return {"log_score": float(logs.mean()), "brier": float(np.square(given - outcome).mean())}
+    logs = np.where(outcome, np.log(bounded), np.log1p(-bounded))
+    return {"log_score": float(logs.mean()), "brier": float(np.square(bounded - outcome).mean())}

@@ -84,8 +84,8 @@ class Observed:
         scores = np.zeros(len(self.pairs.keys), np.int64)
         before, test = ~self.in_test, self.in_test
         np.maximum.at(scores, places[before], values[before])
-        known = np.repeat(self.known_from[test], 2)
-        return Memory(self.pairs, scores, Changes(known, places[test].ravel(), values[test].ravel()))
+        first = np.repeat(self.known_from[test], 2)
+        return Memory(self.pairs, scores, Changes(first, places[test].ravel(), values[test].ravel()))
 
     def popularity(self, memory: "Memory", nodes: np.ndarray, values: np.ndarray) -> "Memory":
         """`memory` with popularity behind it: events lift `nodes` (E, R) to `values` (E, R)."""
@@ -94,8 +94,8 @@ class Observed:
         popularity = np.zeros(self.pairs.nodes, np.int64)
         before, test = ~self.in_test, self.in_test
         np.maximum.at(popularity, nodes[before], values[before])
-        known = np.repeat(self.known_from[test], nodes.shape[1])
-        later = Changes(known, nodes[test].ravel(), values[test].ravel())
+        first = np.repeat(self.known_from[test], nodes.shape[1])
+        later = Changes(first, nodes[test].ravel(), values[test].ravel())
         return replace(memory, popularity=popularity, popularity_changes=later)
 
 
@@ -197,9 +197,9 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
     start = pl.lit(table.metadata["split"]["test_start"]).str.to_datetime(time_unit="us")
     ties = table.association_events.filter(pl.col("relation") == relation, pl.col("created_at") >= start)
     at_end, formed = both_ways(graph, pairs), both_ways(ties, pairs)
-    first = table.events["created_at"].search_sorted(ties["created_at"], side="right")
-    known = np.tile(first.to_numpy()[(ties["u"] != ties["v"]).to_numpy()].astype(np.int64), 2)
-    order = np.argsort(known, kind="stable")
+    later = table.events["created_at"].search_sorted(ties["created_at"], side="right")
+    first = np.tile(later.to_numpy()[(ties["u"] != ties["v"]).to_numpy()].astype(np.int64), 2)
+    order = np.argsort(first, kind="stable")
     # An associate without a common event comes before everyone who is no associate.
     for name, value in (
         ("associates", np.ones_like(counted.scores)),
@@ -207,7 +207,7 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
     ):
         scores = np.zeros_like(counted.scores)
         scores[at_end] = value[at_end]
-        changes = Changes(known[order], formed[order], value[formed[order]])
+        changes = Changes(first[order], formed[order], value[formed[order]])
         yield undirected(name, Memory(pairs, scores, changes), relation)
 
 

@@ -75,8 +75,8 @@ def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
         )
     expected = table.events.filter(pl.col("kind") == "communication").group_by("split").len("expected")
     if "ranked" in trained.facts:
-        said = trained.facts["ranked"]
-        expected = pl.DataFrame({"split": list(said), "expected": list(said.values())})
+        counts = trained.facts["ranked"]
+        expected = pl.DataFrame({"split": list(counts), "expected": list(counts.values())})
     counted = ranked.filter(pl.col("kind") == "communication").group_by("seed", "split").len("ranked")
     short = counted.join(expected, on="split").filter(pl.col("ranked") != pl.col("expected"))
     if short.height:

@@ -1,4 +1,4 @@
-"""Pairs of nodes: how many events join each, and everything known of pairs as arrays over those that meet."""
+"""Pairs of nodes: how many events join each, and values of pairs as arrays over those that meet."""
 
 from dataclasses import dataclass
 from functools import cached_property

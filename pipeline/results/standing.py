@@ -31,7 +31,7 @@ class Standing:
 
     @property
     def lost(self) -> list[str]:
-        """What a training that ranks no better than the best baseline is told."""
+        """The finding if it ranks no better than the best baseline: both values; else none."""
         if self.of_baseline is None or MAR.better(self.metrics[MAR.name], self.of_baseline[MAR.name]):
             return []
         ours, theirs = (f"{values[MAR.name]:.{MAR.decimals}f}" for values in (self.metrics, self.of_baseline))

@@ -1,8 +1,7 @@
 """How good a forecast of waiting times is: scores of distributions, and predictors that learn nothing.
 
 A wait is the time from one event of a node, or of a pair, to its next, in whole seconds. A forecast is a
-distribution over bins of such waits, flat within a bin: `masses` (waits, bins) over `edges` (bins + 1), in
-seconds.
+distribution over bins of such waits, flat within a bin: `masses` (waits, bins) over `edges` (bins + 1).
 """
 
 import math
@@ -200,16 +199,16 @@ def reliability(predicted: np.ndarray, happened: np.ndarray) -> pl.DataFrame:
 
 
 def no_learn_forecasts(
-    known: Waits, known_past: Past, past: Past, edges: np.ndarray
+    earlier: Waits, earlier_past: Past, past: Past, edges: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Each predictor that learns nothing and its masses (W, B), from the waits `known` when testing starts.
+    """Each predictor that learns nothing and its masses (W, B), from the `earlier` waits.
 
-    `past` is what is known as each wait to be forecast begins, `known_past` the same of the known ones.
+    `past` is what is known as each wait to be forecast begins, `earlier_past` the same of the earlier ones.
     """
-    ended, rows = ~known.open, len(past.gap)
-    counts = np.bincount(bin_of(known.seconds[ended], edges), minlength=len(edges) - 1) + 0.5
+    ended, rows = ~earlier.open, len(past.gap)
+    counts = np.bincount(bin_of(earlier.seconds[ended], edges), minlength=len(edges) - 1) + 0.5
     yield "histogram", np.broadcast_to(counts / counts.sum(), (rows, len(counts)))
-    logs, gaps = np.log(known.seconds[ended] + 0.5), np.log(known_past.gap[ended] + 0.5)
+    logs, gaps = np.log(earlier.seconds[ended] + 0.5), np.log(earlier_past.gap[ended] + 0.5)
     yield "lognormal", lognormal(np.full(rows, logs.mean()), logs.std(), edges)
     slope = np.cov(gaps, logs, bias=True)[0, 1] / max(gaps.var(), LEAST_MASS)
     level = logs.mean() - slope * gaps.mean()

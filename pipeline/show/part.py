@@ -24,7 +24,7 @@ class Part:
     of: int  # nodes of the whole
 
     @property
-    def told(self) -> str:
+    def size(self) -> str:
         """How many nodes these are, of how many."""
         shown = self.table.nodes.height
         return f"{shown:,} nodes" if shown == self.of else f"{shown:,} most active of {self.of:,} nodes"

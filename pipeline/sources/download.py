@@ -1,6 +1,6 @@
 """One file over HTTP, verified, or a reason why not: tries, deadlines, a bound, resuming.
 
-What the bytes must be is said by an `Examiner`, which sees them while they arrive.
+An `Examiner` sees the bytes while they arrive, and decides whether they are what they must be.
 """
 
 import base64
@@ -338,11 +338,11 @@ class _BrokenOffError(TryAgainError):
 
 def _total(response: requests.Response, part: Part, former: Origin) -> int | None:
     """The length of the whole file of which the rest comes; anything but that rest ends the resuming."""
-    given = RANGE.fullmatch(response.headers.get("Content-Range", ""))
-    total = int(given[3]) if given is not None and given[3] != "*" else former.total
+    content_range = RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    total = int(content_range[3]) if content_range is not None and content_range[3] != "*" else former.total
     fits = (
-        given is not None
-        and int(given[1]) == part.size
+        content_range is not None
+        and int(content_range[1]) == part.size
         and response.headers.get("ETag") == former.etag
         and (former.total is None or total == former.total)
     )
@@ -366,14 +366,14 @@ def _length(response: requests.Response) -> int | None:
 def _promised(response: requests.Response) -> set[str]:
     """Every MD5 of the whole file that the headers give, in hexadecimal."""
     headers = response.headers
-    given: set[str | None] = {_md5_tag(headers.get("ETag"))}
+    digests: set[str | None] = {_md5_tag(headers.get("ETag"))}
     if response.status_code == 200:  # of a part it would be the part's
-        given.add(_from_base64(headers.get("Content-MD5", "")))
+        digests.add(_from_base64(headers.get("Content-MD5", "")))
     for hashed in headers.get("x-goog-hash", "").split(","):
         kind, _, value = hashed.strip().partition("=")
         if kind.lower() == "md5":
-            given.add(_from_base64(value))
-    return {digest for digest in given if digest is not None}
+            digests.add(_from_base64(value))
+    return {digest for digest in digests if digest is not None}
 
 
 def _md5_tag(etag: str | None) -> str | None:

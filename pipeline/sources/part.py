@@ -98,7 +98,7 @@ def part_path(target: Path) -> Path:
 
 @contextmanager
 def locked_part(target: Path, patience: float) -> Generator[Part]:
-    """The part of `target`, which nobody else works on meanwhile, be it a thread or a process.
+    """The part of `target`, which no other thread or process works on meanwhile.
 
     Whoever comes second waits up to `patience` seconds. The lock ends with the process that holds it, so that
     what a killed one leaves behind is resumed or removed by the next.

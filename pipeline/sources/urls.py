@@ -41,7 +41,7 @@ def without_secrets(text: str) -> str:
 
 
 def address_of(url: str) -> str:
-    """A digest by which an address is known again, user and password aside: nothing can be read from it."""
+    """A digest that identifies an address, user and password aside: nothing can be read from it."""
     parts = urlsplit(url)
     bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
     return hashlib.sha256(bare.encode()).hexdigest()

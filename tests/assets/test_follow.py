@@ -40,9 +40,9 @@ def test_a_past_stretch_is_replayed_and_asked_about(tmp_path: Path) -> None:
         assert warehouse.sql("select count(*) from track_record").fetchall() == [(6,)]
         assert warehouse.sql("select count(distinct as_of) from forecasts").fetchall() == [(4,)]
         ((name, partner),) = warehouse.sql("select name, partner_name from today limit 1").fetchall()
-    told = ldg(home, "forecast", name.upper()).stdout
-    assert told.startswith(f"{name} as of 2026-06-12 00:00 UTC, by rem\n   1  ")
-    assert partner in told.splitlines()[1]
+    output = ldg(home, "forecast", name.upper()).stdout
+    assert output.startswith(f"{name} as of 2026-06-12 00:00 UTC, by rem\n   1  ")
+    assert partner in output.splitlines()[1]
     assert not list((home / "raw").rglob("*.json.gz"))
 
 

@@ -44,8 +44,8 @@ def test_a_followed_day_shows_its_numbers_beside_those_of_recency_and_judges_its
     assert follow(DAYS[-2], DAYS[-1]).success
     done = follow(DAYS[-1], DAYS[-1] + timedelta(days=4))
     assert followed_days(settings.lake) == DAYS[-2:]
-    (made,) = done.asset_materializations_for_node("following__day")
-    numbers = {name: value.value for name, value in made.metadata.items()}
+    (event,) = done.asset_materializations_for_node("following__day")
+    numbers = {name: value.value for name, value in event.metadata.items()}
     for metric in ("mar", "hits_at_10", "recency_mar", "recency_hits_at_10"):
         assert isinstance(numbers[metric], float)
     checks = {check.check_name: check.passed for check in done.get_asset_check_evaluations()}

@@ -1,6 +1,5 @@
 """Runs on the same home, in processes of their own, keep out of each other's way."""
 
-import multiprocessing
 import re
 from datetime import date, timedelta
 from multiprocessing.synchronize import Barrier
@@ -21,7 +20,7 @@ from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.registry import registry
 from tests.pipeline.sources.gharchive.making import lines, modern, store
-from tests.whole_system import PATIENCE, environment, start_module, wait_for
+from tests.whole_system import PATIENCE, environment, run_at_once, start_module, wait_for
 
 FIRST = date(2015, 1, 2)
 DAYS = [FIRST + timedelta(days=number) for number in range(5)]
@@ -46,18 +45,7 @@ def test_runs_of_the_same_day_that_keep_no_raw_files_all_succeed(tmp_path: Path)
         for hour in range(24):
             store(tmp_path / "source" / file_name(day, hour), lines([modern(f"{day}-{hour}")]))
     settings = Settings(home=tmp_path / "home", gharchive_url=str(tmp_path / "source"), keep_raw=False)
-    # Not forked: `assets.definitions` reads the settings when imported, which starts threads of polars.
-    processes = multiprocessing.get_context("spawn")
-    together = processes.Barrier(RUNS)
-    runs = [processes.Process(target=bring_days, args=(settings, together)) for _ in range(RUNS)]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join(PATIENCE)
-    codes = [run.exitcode for run in runs]
-    for run in runs:
-        run.kill()
-    assert codes == [0] * RUNS
+    assert run_at_once(bring_days, settings, processes=RUNS) == [0] * RUNS
     for day in DAYS:
         assert pl.read_parquet(account_path(settings.lake, day))["kept"].sum() == 24
     assert not list(settings.lake.gharchive_raw.rglob("*.json.gz"))
@@ -112,8 +100,8 @@ def test_a_training_waits_for_a_slot_of_the_home_and_says_who_has_it(
     slot = settings.lake.lock("slots", "training", "0")
     with hold(slot, "", "headless run 1a2b3c4d"), pytest.raises(LockedError, match=f"{taken}, waited"):
         make("trained_models", "dyrep-concat")
-    told = capsys.readouterr().err
-    on_a_line_of_its_own = re.search(rf"^{taken}: waiting up to", told, re.MULTILINE)
+    errors = capsys.readouterr().err
+    on_a_line_of_its_own = re.search(rf"^{taken}: waiting up to", errors, re.MULTILINE)
     assert bool(on_a_line_of_its_own) is bool(tags)
     assert make("trained_models", "dyrep-concat")
 

@@ -79,15 +79,15 @@ def test_a_dataset_that_cannot_be_built_is_left_out_and_the_others_go_on(tmp_pat
     reasons = left_out(registry(settings), settings)
     assert set(reasons) == {"broken", "social_evolution"}
     assert "[events] file is 'none.csv', but there is no file" in reasons["broken"]
-    asked = Settings(home=tmp_path, datasets=("broken",))
+    by_name = Settings(home=tmp_path, datasets=("broken",))
     with pytest.raises(ValueError, match=r"LDG_DATASETS names broken, but .*dataset.toml: \[events\] file"):
-        left_out(registry(asked), asked)
+        left_out(registry(by_name), by_name)
 
 
 def test_a_source_that_is_missing_is_left_out_unless_it_was_asked_for(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     reasons = left_out(registry(settings), settings)
     assert reasons == {"social_evolution": "LDG_SOCIAL_EVOLUTION names no source"}
-    asked = Settings(home=tmp_path, datasets=("social_evolution",))
+    by_name = Settings(home=tmp_path, datasets=("social_evolution",))
     with pytest.raises(ValueError, match="names social_evolution, but LDG_SOCIAL_EVOLUTION names no source"):
-        left_out(registry(asked), asked)
+        left_out(registry(by_name), by_name)

@@ -49,8 +49,10 @@ def test_the_schedule_asks_again_for_the_days_of_a_fortnight_that_were_brought(
 
 
 def test_schedules_tick_when_the_last_hour_of_a_day_is_settled_or_when_one_says() -> None:
-    for made in schedules(Settings()):
-        minute, hour, *rest = str(made.cron_schedule).split()
+    for schedule in schedules(Settings()):
+        minute, hour, *rest = str(schedule.cron_schedule).split()
         assert rest == ["*", "*", "*"]
         assert int(hour) + int(minute) / 60 >= 12
-    assert {made.cron_schedule for made in schedules(Settings(schedule="0 18 * * 1"))} == {"0 18 * * 1"}
+    assert {schedule.cron_schedule for schedule in schedules(Settings(schedule="0 18 * * 1"))} == {
+        "0 18 * * 1"
+    }

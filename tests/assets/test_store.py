@@ -1,6 +1,5 @@
 """Where runs are kept is one setting, and a history is copied in its order."""
 
-import multiprocessing
 import sqlite3
 import sys
 from multiprocessing.synchronize import Barrier
@@ -13,7 +12,7 @@ from assets.headless.instance import instance_of
 from assets.store import dagster_environment, postgres_store, sqlite_store, with_driver
 from assets.store.migrate import POINTER, in_order_of_time, read_shard, shard_paths
 from pipeline.settings import SettingError, Settings
-from tests.whole_system import PATIENCE
+from tests.whole_system import PATIENCE, run_at_once
 
 ADDRESS = "postgresql://ldg:s3cret@db.example/ldg?sslmode=require"
 
@@ -37,15 +36,8 @@ def open_store(folders: list[Path], together: Barrier) -> None:
 
 
 def test_processes_that_open_a_new_home_at_the_same_moment_all_do(tmp_path: Path) -> None:
-    processes = multiprocessing.get_context("spawn")
-    count, folders = 4, [tmp_path / str(number) for number in range(3)]
-    together = processes.Barrier(count)
-    opening = [processes.Process(target=open_store, args=(folders, together)) for _ in range(count)]
-    for process in opening:
-        process.start()
-    for process in opening:
-        process.join(PATIENCE)
-    assert [process.exitcode for process in opening] == [0] * count
+    folders = [tmp_path / str(number) for number in range(3)]
+    assert run_at_once(open_store, folders, processes=4) == [0] * 4
 
 
 def test_an_address_is_given_to_dagster_with_the_driver_it_brings() -> None:
@@ -101,5 +93,5 @@ def test_what_points_at_an_event_points_at_its_new_number() -> None:
         '{"tags": {"dagster/input_event_pointer/github/event_table": "12"}, "target": {"__class__": '
         '"AssetCheckEvaluationTargetMaterializationData", "storage_id": 12, "timestamp": 12.5}}'
     )
-    pointed = POINTER.sub(lambda found: found[1] + "34", text)
+    pointed = POINTER.sub(lambda pointer: pointer[1] + "34", text)
     assert pointed == text.replace('"12"', '"34"').replace('"storage_id": 12,', '"storage_id": 34,')

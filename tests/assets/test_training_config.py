@@ -64,7 +64,7 @@ def test_what_is_given_reaches_the_model_it_is_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "variant", "message"),
+    ("config", "variant", "message"),
     [
         ({"epochs": 9}, REM, "epochs means nothing to rem-history .below rem are those it takes.: leave it"),
         ({"d": 8}, REM, "d means nothing to rem-history: leave it out"),
@@ -72,9 +72,9 @@ def test_what_is_given_reaches_the_model_it_is_for() -> None:
         ({"edge_types": 3}, DYREP, "edge_types means nothing to dyrep-concat: leave it out"),
     ],
 )
-def test_what_a_model_does_not_ask_for_is_refused_and_not_ignored(given, variant, message) -> None:
+def test_what_a_model_does_not_ask_for_is_refused_and_not_ignored(config, variant, message) -> None:
     with pytest.raises(ValueError, match=message):
-        training_config(Settings())(**given).refuse_vain(variant)
+        training_config(Settings())(**config).refuse_vain(variant)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_a_changed_config_is_trained_with_and_replaces_what_was_trained_otherwis
     assert trained_with(folder)["epochs"] == 1
     assert "trained otherwise" not in capfd.readouterr().err
 
-    made = materialize(office, "trained_models", "dyrep-concat", {"epochs": 2, "d": 4})
+    result = materialize(office, "trained_models", "dyrep-concat", {"epochs": 2, "d": 4})
     assert (trained_with(folder)["epochs"], trained_with(folder)["d"]) == (2, 4)
-    (event,) = made.asset_materializations_for_node("office__trained_models")
+    (event,) = result.asset_materializations_for_node("office__trained_models")
     assert event.metadata["settings"].value == trained_with(folder)
     assert {"mar", "hits_at_10", "mrr"} <= event.metadata.keys()
     assert (
@@ -125,12 +125,12 @@ def test_a_key_that_does_not_exist_is_refused_before_anything_runs(office: Setti
 def test_the_best_baseline_stands_beside_the_model_once_it_is_made(office: Settings) -> None:
     for asset in ("event_table", "no_learn_baselines"):
         assert materialize(office, asset).success
-    made = materialize(office, "trained_models", "dyrep-concat")
-    (event,) = made.asset_materializations_for_node("office__trained_models")
+    result = materialize(office, "trained_models", "dyrep-concat")
+    (event,) = result.asset_materializations_for_node("office__trained_models")
     mar, best = (event.metadata[name].value for name in ("mar", "mar_of_best_baseline"))
     assert isinstance(mar, float)
     assert isinstance(best, float)
-    verdicts = {check.check_name: check for check in made.get_asset_check_evaluations()}
+    verdicts = {check.check_name: check for check in result.get_asset_check_evaluations()}
     assert verdicts.keys() == {"beats_best_baseline", "did_not_diverge", "graph_not_degenerate"}
     assert {check.partition for check in verdicts.values()} == {"dyrep-concat"}
     assert verdicts["beats_best_baseline"].passed is (mar < best)

@@ -30,16 +30,16 @@ def report(tmp_path_factory) -> Path:
 def open_report(browser: Browser, report: Path) -> Iterator[Page]:
     """The report, open; at the end it must have complained of nothing and asked for nothing."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    complaints, asked = [], []
+    complaints, requests = [], []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(report.as_uri())
     page.wait_for_selector("#explorer[data-ready]")
     yield page
     page.close()
     assert complaints == []
-    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
+    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
 
 
 def drawing(page: Page) -> str:

@@ -114,7 +114,7 @@ class Fortnight:
             self.instance.start_schedule(repository.get_schedule("follow_newest_day"))
             self.instance.start_sensor(repository.get_sensor("refresh"))
 
-    def asked(self) -> list[str]:
+    def requests(self) -> list[str]:
         """What the archive was asked for and what it answered, one line each."""
         log = self.folder / "asked.log"
         return log.read_text().splitlines() if log.exists() else []
@@ -205,7 +205,7 @@ def test_a_disturbed_fortnight_leaves_what_an_undisturbed_replay_does(
     late = file_name(LIVED[LATE], 15)
     missing = file_name(LIVED[MISSING], 9)
     replaced = file_name(LIVED[REPLACED], 12)
-    asked: list[list[str]] = []  # by tick
+    requests: list[list[str]] = []  # by tick
     with fortnight(tmp_path) as lived:
         for number, day in enumerate(LIVED):
             write_days(lived.archive, WORLD, [day], without=frozenset({late, missing}))
@@ -214,18 +214,18 @@ def test_a_disturbed_fortnight_leaves_what_an_undisturbed_replay_does(
             if number in (REPLACED, REPLACED_ON):
                 world = World(events=24) if number == REPLACED else WORLD
                 (lived.archive / replaced).write_bytes(hour_file(world, LIVED[REPLACED], 12))
-            before = len(lived.asked())
+            before = len(lived.requests())
             live(lived, number, day)
-            asked.append(lived.asked()[before:])
+            requests.append(lived.requests()[before:])
         refreshed = list(lived.instance.get_runs(RunsFilter(job_name="refresh_what_changed")))
     assert not lived.empty
     assert lived.looks > TICKS
-    for number, answers in enumerate(asked):
+    for number, answers in enumerate(requests):
         if number != DOWN:
             assert (f"{late} 404" in answers) == (LATE <= number < LATE_UNTIL)
             assert (f"{missing} 404" in answers) == (number >= MISSING)
-    assert f"{replaced} 200" in asked[REPLACED]
-    assert f"{replaced} 200" in asked[REPLACED_ON]
+    assert f"{replaced} 200" in requests[REPLACED]
+    assert f"{replaced} 200" in requests[REPLACED_ON]
     # The sensor asked for one run when the network's day came, and for one when its late hour did.
     assert [run.status for run in refreshed] == [DagsterRunStatus.SUCCESS] * 2
 
@@ -240,7 +240,7 @@ def live(lived: Fortnight, number: int, day: date) -> None:
     if number == DOWN:
         lived.end("archive")
     tick = day + timedelta(days=1)
-    answered = len(lived.asked())
+    answered = len(lived.requests())
     lived.set_clock(datetime(tick.year, tick.month, tick.day, 12, 45))
     victim = KILLED.get(number)
     if victim is not None:
@@ -258,7 +258,7 @@ def moment_to_strike(lived: Fortnight, day: date, victim: str, answered: int) ->
     if victim == "run":
         return lambda: holder(lived.lake.lock("datasets", "following"))
     if victim == "archive":
-        return lambda: len(lived.asked()) > answered
+        return lambda: len(lived.requests()) > answered
     return lambda: any(run.status == DagsterRunStatus.STARTED for run in lived.runs_of(day))
 
 

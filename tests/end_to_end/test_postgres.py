@@ -64,8 +64,8 @@ def test_services_that_are_killed_go_on_and_a_backup_is_restored(
             services.kill(name)
     assert not (home / "dagster" / "history").exists(), "SQLite files beside the database"
     with store_of(home, address, monkeypatch) as instance:
-        made = instance.get_materialized_partitions(AssetKey("github_events"))
-        assert made == set(DAYS)
+        partitions = instance.get_materialized_partitions(AssetKey("github_events"))
+        assert partitions == set(DAYS)
         statuses = [run.status for run in instance.get_runs()]
         assert statuses.count(DagsterRunStatus.SUCCESS) == 3
         assert set(statuses) <= {
@@ -106,8 +106,8 @@ def test_a_history_in_sqlite_is_the_same_in_postgresql(
         assert judged.event is not None
         target = judged.event.get_dagster_event().asset_check_evaluation_data.target_materialization_data
         assert target is not None
-        (made,) = instance.fetch_materializations(WELL_FORMED.asset_key, limit=1).records
-        assert target.storage_id == made.storage_id
+        (materialization,) = instance.fetch_materializations(WELL_FORMED.asset_key, limit=1).records
+        assert target.storage_id == materialization.storage_id
     again = start_module("assets", "store", "migrate", environment=environment(home, LDG_STORE=address))
     assert "has runs already" in again.communicate(timeout=PATIENCE)[0]
     assert again.returncode == 2

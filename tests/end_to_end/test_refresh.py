@@ -37,8 +37,8 @@ class Watched:
     def bring(self, day: str, tags: dict[str, str]) -> None:
         """Bring a day as the schedule does, or by hand."""
         job = self.definitions.resolve_job_def("archive_day")
-        asked = parse_file_name(f"{day}-0.json.gz")[0]
-        done = job.execute_in_process(instance=self.instance, tags={**tags, **day_range(asked, asked)})
+        file_day = parse_file_name(f"{day}-0.json.gz")[0]
+        done = job.execute_in_process(instance=self.instance, tags={**tags, **day_range(file_day, file_day)})
         assert done.success
 
     def look(self) -> RunRequest | SkipReason:
@@ -46,10 +46,10 @@ class Watched:
         with build_sensor_context(
             instance=self.instance, cursor=self.cursor, resources={"settings": self.settings}
         ) as context:
-            asked = refresh(context)
+            request = refresh(context)
             self.cursor = context.cursor
-        assert isinstance(asked, RunRequest | SkipReason)
-        return asked
+        assert isinstance(request, RunRequest | SkipReason)
+        return request
 
 
 @pytest.fixture
@@ -81,25 +81,25 @@ def add_an_event(settings: Settings, day: str) -> None:
 def test_a_scheduled_day_that_changed_sets_off_one_run_of_what_was_made_before(watched: Watched) -> None:
     assert isinstance(watched.look(), SkipReason), "what is there when the sensor is switched on is taken"
     watched.bring("2015-01-11", tags=REFRESH_TAG)
-    asked = watched.look()
-    assert isinstance(asked, SkipReason)
-    assert "No day of the network changed" in str(asked.skip_message)
+    request = watched.look()
+    assert isinstance(request, SkipReason)
+    assert "No day of the network changed" in str(request.skip_message)
 
     add_an_event(watched.settings, "2015-01-11")
     watched.bring("2015-01-11", tags={})
     assert isinstance(watched.look(), SkipReason), "brought by hand"
 
     watched.bring("2015-01-10", tags=REFRESH_TAG)
-    asked = watched.look()
-    assert isinstance(asked, RunRequest)
-    names = {key.to_user_string() for key in asked.asset_selection or ()}
+    request = watched.look()
+    assert isinstance(request, RunRequest)
+    names = {key.to_user_string() for key in request.asset_selection or ()}
     assert {"github/subnetwork", "github/renewed_models", "link_prediction", "warehouse", "report"} <= names
 
     watched.bring("2015-01-10", tags=REFRESH_TAG)
     again = watched.look()
     assert isinstance(again, RunRequest), "the refresh that was asked for did not come to its end"
     job = watched.definitions.resolve_job_def("refresh_what_changed")
-    part = [key for key in asked.asset_selection or () if key.path[-1] in REFRESHED_STEPS]
+    part = [key for key in request.asset_selection or () if key.path[-1] in REFRESHED_STEPS]
     assert job.execute_in_process(instance=watched.instance, asset_selection=part, tags=again.tags).success
     (trained,) = trained_variants(watched.settings.lake, "github")
     assert (trained.key, trained.facts["seeds"]) == (MODEL, [0]), "trained anew, by the settings of now"
@@ -116,6 +116,6 @@ def test_a_day_outside_the_network_sets_off_nothing(watched: Watched) -> None:
     watched.look()
     outside = watched.settings.last_github_day() + timedelta(days=1)
     watched.bring(outside.isoformat(), tags=REFRESH_TAG)
-    asked = watched.look()
-    assert isinstance(asked, SkipReason)
-    assert "No day of the network changed" in str(asked.skip_message)
+    request = watched.look()
+    assert isinstance(request, SkipReason)
+    assert "No day of the network changed" in str(request.skip_message)

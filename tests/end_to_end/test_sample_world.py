@@ -48,8 +48,8 @@ def test_every_event_of_every_file_is_accounted_for(warehouse: duckdb.DuckDBPyCo
     statuses = dict(warehouse.sql("select status, count(*) from gharchive_files group by 1").fetchall())
     assert statuses["missing"] == 1
     assert statuses["damaged"] > 1
-    (kept,) = warehouse.sql("select sum(kept) from gharchive_files").fetchall()[0]
-    assert warehouse.sql("select count(*) from github_events").fetchall()[0][0] == kept
+    (rows,) = warehouse.sql("select sum(kept) from gharchive_files").fetchall()[0]
+    assert warehouse.sql("select count(*) from github_events").fetchall()[0][0] == rows
 
 
 @pytest.mark.parametrize("dataset", ["github", "social_evolution"])
@@ -101,14 +101,14 @@ def test_the_tables_and_where_everything_is_were_printed(sample_home: Path) -> N
 
 
 def test_a_second_run_reuses_what_is_fresh(sample_home: Path) -> None:
-    made = [
+    paths = [
         *sample_home.glob("models/*/*/weights.safetensors"),
         *sample_home.glob("events/github/*/*.parquet"),
     ]
-    before = {path: path.stat().st_mtime_ns for path in made}
+    before = {path: path.stat().st_mtime_ns for path in paths}
     assert len(before) > 8
     run_module("assets", environment=environment(sample_home, LDG_DATASETS="github"))
-    assert {path: path.stat().st_mtime_ns for path in made} == before
+    assert {path: path.stat().st_mtime_ns for path in paths} == before
 
 
 def test_the_commands_and_snippets_of_the_tutorial_run_in_their_order(

@@ -27,9 +27,9 @@ SHARED = (
 
 def shared_files(home: Path) -> dict[str, bytes]:
     """What of a home belongs into the storage."""
-    found = contents(home)
-    results = {path for path in found if path.startswith("results/") and path.endswith(".parquet")}
-    return {path: data for path, data in found.items() if path.startswith(SHARED) or path in results}
+    files = contents(home)
+    results = {path for path in files if path.startswith("results/") and path.endswith(".parquet")}
+    return {path: data for path, data in files.items() if path.startswith(SHARED) or path in results}
 
 
 def test_a_second_machine_goes_on_where_the_first_was(object_server: ObjectServer, tmp_path: Path) -> None:
@@ -41,21 +41,21 @@ def test_a_second_machine_goes_on_where_the_first_was(object_server: ObjectServe
     # The storage is away: the run says so, and what it made stays.
     away = {**object_server.variables, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}"}
     process = start_module("assets", environment=environment(first, **settings, **away))
-    said, _ = process.communicate(timeout=PATIENCE)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert "(LDG_STORAGE, AWS_ENDPOINT_URL) cannot be reached" in said
+    assert "(LDG_STORAGE, AWS_ENDPOINT_URL) cannot be reached" in output
 
-    said = run_module("assets", environment=environment(first, **settings, **object_server.variables))
+    output = run_module("assets", environment=environment(first, **settings, **object_server.variables))
     assert objects(object_server.bucket(address)) == shared_files(first)
-    assert KEY not in said
-    assert SECRET not in said
+    assert KEY not in output
+    assert SECRET not in output
 
     # Another machine: the same settings, the same source of raw files, an empty home.
     run_module("assets", "sample", environment=environment(second))
     secrets = object_server.variables
     with (second / ".env").open("a") as lines:
         lines.writelines(f"{name}={text}\n" for name, text in (settings | secrets).items())
-    said = run_module("assets", environment=environment(second))
+    output = run_module("assets", environment=environment(second))
     trained = "models/github/dyrep-bilinear/model.json"
     assert (second / trained).read_bytes() == (first / trained).read_bytes(), "trained again"
     assert not list((second / "raw").rglob("*.json.gz")), "hours were fetched or brought again"
@@ -65,6 +65,6 @@ def test_a_second_machine_goes_on_where_the_first_was(object_server: ObjectServe
             for home in (first, second)
         ]
         assert of_folder[0] == of_folder[1], folder
-    said = run_module("assets", "doctor", environment=environment(second))
-    assert f"storage: {address} at {object_server.endpoint} answers" in said
-    assert SECRET not in said
+    output = run_module("assets", "doctor", environment=environment(second))
+    assert f"storage: {address} at {object_server.endpoint} answers" in output
+    assert SECRET not in output

@@ -93,7 +93,7 @@ def test_a_forecast_sees_the_events_before_its_moment_and_no_other(key, trained_
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("question", "reason"),
     [
         ({"node": "nod 7"}, "nearest names are 'node 7'"),
         ({"node": 12}, r"node takes 0…11 in 'small', not 12"),
@@ -102,9 +102,9 @@ def test_a_forecast_sees_the_events_before_its_moment_and_no_other(key, trained_
         ({"node": 0, "at": datetime(2014, 1, 1, tzinfo=UTC)}, "without a zone"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_the_reason(asked, reason, trained_home):
+def test_what_cannot_be_answered_is_refused_with_the_reason(question, reason, trained_home):
     with pytest.raises(ValueError, match=reason):
-        load(trained_home / "models" / "small" / "dyrep-concat").predict(**asked)
+        load(trained_home / "models" / "small" / "dyrep-concat").predict(**question)
 
 
 def test_a_folder_without_a_finished_training_or_its_table_is_refused(trained_home, tmp_path):

@@ -109,8 +109,8 @@ def test_with_frequencies_candidates_are_ranked_by_the_mean_of_two_distributions
     chance = draw_chance(stream, variant, 0, 30, generators((0, 1), "ranking"), noisy=False)
     with torch.no_grad():
         seen = advance_state(stream, variant, parameters.named, state, 30, chance, Workspace(), learn=False)
-    given = (seen.versions, seen.batch, seen.symmetric, seen.rate, state.survival)
-    ranks = rank_events(*given, Frequencies.of_events(stream, 20))
+    arguments = (seen.versions, seen.batch, seen.symmetric, seen.rate, state.survival)
+    ranks = rank_events(*arguments, Frequencies.of_events(stream, 20))
     counts = counts_before(stream, 20)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     for column, (source, target) in enumerate(((seen.batch.u, seen.batch.v), (seen.batch.v, seen.batch.u))):

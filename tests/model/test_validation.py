@@ -91,10 +91,10 @@ def test_a_branch_leaves_its_run_as_it_is():
 def test_a_seed_that_stops_while_learning_on_is_stopped_for_good(tmp_path, monkeypatch):
     run = new_run(world(), variant_named("dyrep-concat", ["Follow"]), SETTINGS)
 
-    def poisoned(given: Run, stop: int) -> None:
-        if given.step == 6 and not given.stopped:  # the last batch before the test period
-            given.parameters.named["update.self"][1, 0, 0] = float("nan")
-        learn_batch(given, stop)
+    def poisoned(poisoned_run: Run, stop: int) -> None:
+        if poisoned_run.step == 6 and not poisoned_run.stopped:  # the last batch before the test period
+            poisoned_run.parameters.named["update.self"][1, 0, 0] = float("nan")
+        learn_batch(poisoned_run, stop)
 
     monkeypatch.setattr("model.epochs.learn_batch", poisoned)
     learn(run, tmp_path / "checkpoint.safetensors", None)

@@ -48,7 +48,7 @@ def adjacency(part: Part, trained: TrainedVariant) -> Figure:
         f"Learned graph beside known graphs: {model}",
         f"Adjacency matrices of {', '.join(relations)} and of the attention of "
         f"{model}, at the beginning (top) and at the end of training (bottom). The "
-        f"{part.told} are ordered by {int(community.max()) + 1} communities of who communicates "
+        f"{part.size} are ordered by {int(community.max()) + 1} communities of who communicates "
         "with whom, shaded along the diagonal; darker points are stronger entries.",
         alt.vconcat(*rows, spacing=18),
     )

@@ -34,7 +34,7 @@ def embeddings(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
     return Figure(
         "embeddings",
         "Node embeddings after training (t-SNE)",
-        f"t-SNE of the embeddings of {part.told} for {len(shown)} variants. Marked are the "
+        f"t-SNE of the embeddings of {part.size} for {len(shown)} variants. Marked are the "
         f"{len(labels)} pairs that communicate most: {'; '.join(labels)}.",
         alt.concat(*panels, columns=min(3, len(panels)), spacing=18),
     )

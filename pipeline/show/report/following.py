@@ -146,7 +146,7 @@ def people(lake: Lake, warehouse: duckdb.DuckDBPyConnection, as_of: datetime, va
 
 
 def personal_records(lake: Lake, variant: str) -> dict[str, list[int]]:
-    """Of each person by name: events of the last weeks, how many went to the first and to the first ten."""
+    """By person: events of the last weeks, and how many went to the first and the first ten of a forecast."""
     files = FollowingFiles.of(lake)
     parts = []
     for day in followed_days(lake)[-JUDGED_DAYS:]:

@@ -55,7 +55,7 @@ def repulsion(place: np.ndarray, near: float) -> np.ndarray:
 
 
 def in_disc(place: np.ndarray) -> np.ndarray:
-    """Places centred and scaled into the unit disc; the farthest few move in lest they squeeze all others."""
+    """Places centred and scaled into the unit disc; the farthest few move in to leave room for the others."""
     place = place - place.mean(axis=0)
     radius = np.linalg.norm(place, axis=1)  # (N,)
     limit = max(float(np.quantile(radius, 0.95)), 1e-9)

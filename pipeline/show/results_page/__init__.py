@@ -47,11 +47,11 @@ def write_results_page(lake: Lake, page: Path) -> None:
     datasets = read_measured(lake)
     if not datasets:
         raise FileNotFoundError(f"no model is trained on {lake.home}: `ldg run` makes them")
-    (papers, beyond_it), kept = earlier_parts(page), followed_part(page)
+    (papers, beyond_it), followed = earlier_parts(page), followed_part(page)
     if any(data.has_papers_models for data in datasets) or not papers:
         papers = write_papers_part(lake, datasets, page)
     beyond_it = beyond.section(datasets) or beyond_it
-    parts = [papers, *([BEYOND, beyond_it] if beyond_it else []), *([FOLLOWED, kept] if kept else [])]
+    parts = [papers, *([BEYOND, beyond_it] if beyond_it else []), *([FOLLOWED, followed] if followed else [])]
     write_text(printable_document("\n".join(parts)), page)
 
 

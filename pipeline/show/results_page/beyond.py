@@ -122,7 +122,7 @@ def change(difference: Difference | None, decimals: int) -> str:
 
 def agreement(data: Measured) -> str:
     """AUC (%) of the latent graph at the end of training with the final known ones, beside counting."""
-    known = data.auc.filter(pl.col("snapshot") == "final", pl.col("edge_type").is_null())
+    at_end = data.auc.filter(pl.col("snapshot") == "final", pl.col("edge_type").is_null())
     columns: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]] = [
         ("REM, excitation", lambda rows: of_model(rows, REM, HISTORY).filter(pl.col("attention") == "final")),
         *(
@@ -132,7 +132,7 @@ def agreement(data: Measured) -> str:
     ]
     rows = []
     for relation in data.relations:
-        of_relation = known.filter(pl.col("relation") == relation).with_columns(auc=100 * pl.col("auc"))
+        of_relation = at_end.filter(pl.col("relation") == relation).with_columns(auc=100 * pl.col("auc"))
         cells = [auc_cell(chosen(of_relation)) for _, chosen in columns]
         if cells[0] != NONE:
             rows.append([relation, *cells])

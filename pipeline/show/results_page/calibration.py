@@ -80,13 +80,13 @@ def of_subject(calibration: pl.DataFrame, subject: str) -> list[Row]:
 
 
 def in_words(subject: str, rows: list[Row]) -> str:
-    """In how many tenths the forecast is near what came, and the one where it is not by the most."""
+    """In how many tenths the forecast is near what came, and how far off it is in the worst one."""
     near = sum(off(row) <= NEAR for row in rows)
-    said = f"{subject.capitalize()}s: within {NEAR} in {near} of {len(rows)} tenths"
+    text = f"{subject.capitalize()}s: within {NEAR} in {near} of {len(rows)} tenths"
     if near == len(rows):
-        return f"{said}."
+        return f"{text}."
     worst = max(rows, key=off)
     return (
-        f"{said}, off by {off(worst):.3f} at most, which is {off(worst) / noise(worst):.1f} standard errors "
+        f"{text}, off by {off(worst):.3f} at most, which is {off(worst) / noise(worst):.1f} standard errors "
         f"with {count(worst['forecasts'], 'forecast')}."
     )

@@ -1,7 +1,7 @@
 """A day's account, one row per hour file: where it is, and how everyone reads it.
 
-It is made anew with its day. One that cannot be read counts as none, so that a damaged file costs until then
-what it would tell, and nothing else.
+It is made anew with its day. One that cannot be read counts as absent: until then, what it would say is
+missing, and nothing else.
 """
 
 from datetime import date

@@ -65,23 +65,23 @@ class Thresholds:
 
 def stretches(days: Iterable[Sequence[Path]]) -> list[list[Path]]:
     """The files of days put together into stretches, each of one day or of `STRETCH_BYTES` at most."""
-    made: list[list[Path]] = []
+    parts: list[list[Path]] = []
     room = 0
     for files in days:
         size = sum(file.stat().st_size for file in files)
-        if not made or size > room:
-            made.append([])
+        if not parts or size > room:
+            parts.append([])
             room = STRETCH_BYTES
-        made[-1] += files
+        parts[-1] += files
         room -= size
-    return made
+    return parts
 
 
 def count_stretch(files: Sequence[Path], counts: Path, limits: Limits) -> set[datetime]:
     """Write what each account initiated in these files to `counts`; return the hours they hold events of."""
-    with replacing(counts) as made, database(limits.memory, limits.threads) as connection:
+    with replacing(counts) as temporary, database(limits.memory, limits.threads) as connection:
         paths = list(map(literal, files))
-        connection.execute(copy(COUNT_ACCOUNTS, made), {"files": paths})
+        connection.execute(copy(COUNT_ACCOUNTS, temporary), {"files": paths})
         return {hour for (hour,) in connection.execute(HOURS, {"files": paths}).fetchall()}
 
 
@@ -96,9 +96,9 @@ def merge_counts(
 ) -> dict[str, int]:
     """Add stretches up: write the `candidates`, numbered, and return how many accounts each rule removed."""
     parameters = {"counts": list(map(literal, counts)), **thresholds.parameters}
-    with replacing(candidates) as made, database(limits.memory, limits.threads) as connection:
+    with replacing(candidates) as temporary, database(limits.memory, limits.threads) as connection:
         connection.execute(MERGE_COUNTS, parameters)
-        connection.execute(copy(CANDIDATES, made))
+        connection.execute(copy(CANDIDATES, temporary))
         return dict(connection.execute(REMOVED.format(table="merged")).fetchall())
 
 
@@ -110,14 +110,14 @@ def count_pairs(
     `pairs.parquet` has u, v (null: anyone but a candidate) and both counts; `logins.parquet` how each last
     spelled itself, and when. Events in `shared` hours are in neither: they stand whole in `aside.parquet`.
     """
-    with new_folder(folder) as made, database(limits.memory, limits.threads) as connection:
+    with new_folder(folder) as temporary, database(limits.memory, limits.threads) as connection:
         paths = list(map(literal, files))
         connection.execute(CHOOSE_EVENTS, {"files": paths, "candidates": literal(candidates)})
         hours = {"hours": list(shared)}
-        connection.execute(copy(SET_ASIDE, made / "aside.parquet"), hours)
+        connection.execute(copy(SET_ASIDE, temporary / "aside.parquet"), hours)
         connection.execute(f"DELETE FROM chosen WHERE {SHARED}", hours)  # noqa: S608 - own text
-        connection.execute(copy(COUNT_PAIRS, made / "pairs.parquet"))
-        connection.execute(copy(LOGINS, made / "logins.parquet"))
+        connection.execute(copy(COUNT_PAIRS, temporary / "pairs.parquet"))
+        connection.execute(copy(LOGINS, temporary / "logins.parquet"))
 
 
 def merge_pairs(

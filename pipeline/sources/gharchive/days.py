@@ -77,8 +77,8 @@ def bring_days(
     tasks = (
         Task(str(day), bring_alone, (day, settings, use, now, so_far, work)) for day in in_turn(days, cluster)
     )
-    for _, (day, made, so_far) in run_tasks(tasks, lake, cluster, log):  # noqa: B007 - `tasks` looks at it
-        yield day, made
+    for _, (day, result, so_far) in run_tasks(tasks, lake, cluster, log):  # noqa: B007 - `tasks` looks at it
+        yield day, result
 
 
 def bring_alone(

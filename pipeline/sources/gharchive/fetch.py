@@ -121,7 +121,7 @@ class Streak:
         return self.hours, self.reason
 
     def check(self) -> None:
-        """Raise where asking for one more hour is in vain."""
+        """Raise where asking for one more hour is useless."""
         with self.lock:
             if self.hours >= LONGEST_STREAK:
                 raise GivenUpError(f"not asked for: {self.hours} hours in a row failed ({self.reason})")
@@ -194,7 +194,7 @@ def _fetch_hour(
     now: datetime,
     streak: Streak,
 ) -> tuple[HourFile, str]:
-    """What is known of an hour after asking for it, and what went wrong, if anything."""
+    """The note on an hour after asking for it, and what went wrong, if anything."""
     asked_at = now.replace(tzinfo=None)
     try:
         # Whoever else fetches this hour waits here, and then finds what came of it.

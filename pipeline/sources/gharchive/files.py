@@ -1,4 +1,4 @@
-"""What is known of an hour's file, stored beside it, and where its parts are kept in the lake."""
+"""The note on an hour's file, stored beside it, and where both are kept in the lake."""
 
 import hashlib
 from dataclasses import asdict, dataclass, fields, replace
@@ -17,7 +17,7 @@ Status = Literal["ok", "missing", "damaged", "failed"]
 
 @dataclass(frozen=True)
 class HourFile:
-    """What is known of an hour's file: `ok` (verified), `missing` for good, or `failed` for now."""
+    """The note on an hour's file: `ok` (verified), `missing` for good, or `failed` for now."""
 
     day: date
     hour: int
@@ -49,12 +49,12 @@ def raw_path(lake: Lake, day: date, hour: int) -> Path:
 
 
 def knowledge_path(lake: Lake, day: date, hour: int) -> Path:
-    """Where what is known of an hour's file is kept."""
+    """Where the note on an hour's file is kept."""
     return raw_folder(lake, day) / f"{file_name(day, hour)}.known.json"
 
 
 def store_knowledge(lake: Lake, file: HourFile) -> None:
-    """Store what is known of an hour's file beside it."""
+    """Store the note on an hour's file beside it."""
     values = asdict(file)
     values["day"] = file.day.isoformat()
     values["fetched_at"] = file.fetched_at.isoformat() if file.fetched_at else None
@@ -62,7 +62,7 @@ def store_knowledge(lake: Lake, file: HourFile) -> None:
 
 
 def load_knowledge(lake: Lake, day: date, hour: int) -> HourFile | None:
-    """What is known of an hour's file, or None; a file put there by hand is looked at and becomes known.
+    """The note on an hour's file, or None; a file put there by hand is looked at and gets one.
 
     A note that cannot be read is as absent, and a file that is not gzip is no hour, whoever put it there.
     """

@@ -161,12 +161,12 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
     temporary = temporary_name(folder)
     shutil.rmtree(temporary, ignore_errors=True)  # of a killed process that had our number
     temporary.mkdir(parents=True)
-    made = Reading(temporary, tables.counts, tables.damage, tables.damaged)
-    write_part(tables.events, made.events)
-    tables.keys.tofile(made.keys)
+    reading = Reading(temporary, tables.counts, tables.damage, tables.damaged)
+    write_part(tables.events, reading.events)
+    tables.keys.tofile(reading.keys)
     if tables.counts.quarantined:
-        write_part(tables.quarantine, made.quarantine)
-    checksums = [_checksum(path) for path in made.tables]
+        write_part(tables.quarantine, reading.quarantine)
+    checksums = [_checksum(path) for path in reading.tables]
     note = Note(depends, checksums, vars(tables.counts), list(tables.damage), tables.damaged)
     (temporary / "reading.json").write_bytes(msgspec.json.encode(note))
     for former in folder.parent.glob(f"{file.hour}-*"):
@@ -178,7 +178,7 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
         if _stored(folder) is None:
             raise
         shutil.rmtree(temporary)  # another run has made it meanwhile, with the same bytes
-    return replace(made, folder=folder)
+    return replace(reading, folder=folder)
 
 
 def write_part(frame: pl.DataFrame, path: Path) -> None:

@@ -130,7 +130,7 @@ def find_subnetwork(
                 Task(f"{into.stem}", function, (within(lake, files), *within(lake, [into]), *more, limits))
                 for files, into in zip(parts, outputs, strict=True)
             )
-            return [made for _, made in run_tasks(tasks, lake, cluster, log)]
+            return [result for _, result in run_tasks(tasks, lake, cluster, log)]
 
         hours = counted(count_stretch_there, counts)
         removed = dict.fromkeys(thresholds.reasons, 0)

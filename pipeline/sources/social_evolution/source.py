@@ -27,7 +27,7 @@ class SocialEvolution(Source):
         ]
 
     def missing(self, settings: Settings) -> str | None:
-        """The archive is not free to fetch: without its place there is none."""
+        """Nothing is fetched by default: the user must say where the archive is."""
         return None if settings.social_evolution else "LDG_SOCIAL_EVOLUTION names no source"
 
 

@@ -47,11 +47,11 @@ def test_a_failed_check_is_an_error_or_a_warning_as_it_says() -> None:
 def test_dead_headless_runs_are_buried_and_those_of_the_ui_are_not(
     tmp_path: Path, status: DagsterRunStatus
 ) -> None:
-    made = job(AssetCheckSeverity.ERROR, passed=True)
+    table_job = job(AssetCheckSeverity.ERROR, passed=True)
     with DagsterInstance.local_temp(str(tmp_path)) as instance:
         instance.event_log_storage.set_concurrency_slots("training", 2)
-        dead = instance.create_run_for_job(made, status=status, tags=HEADLESS)
-        of_the_ui = instance.create_run_for_job(made, status=status)
+        dead = instance.create_run_for_job(table_job, status=status, tags=HEADLESS)
+        of_the_ui = instance.create_run_for_job(table_job, status=status)
         for run in (dead, of_the_ui):
             instance.event_log_storage.claim_concurrency_slot("training", run.run_id, "table")
         bury_dead_runs(instance)

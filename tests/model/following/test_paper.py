@@ -68,10 +68,10 @@ def test_a_file_holds_all_that_days_go_on_from_and_asking_changes_nothing(
     assert np.isfinite(outlook[~np.eye(NODES, dtype=bool)]).all()
     for day in days:
         events = day_of(day)
-        asked = np.flatnonzero((events["kind"] == "communication").to_numpy())[::3]
-        ranks = follower.rank(events, asked)
-        assert ranks.equals(loaded.rank(events, asked))
-        assert ranks["position"].to_list() == asked.tolist()
+        positions = np.flatnonzero((events["kind"] == "communication").to_numpy())[::3]
+        ranks = follower.rank(events, positions)
+        assert ranks.equals(loaded.rank(events, positions))
+        assert ranks["position"].to_list() == positions.tolist()
         assert ranks.select(pl.col("rank_v", "rank_u").is_between(0, NODES - 2)).to_numpy().all()
         assert (ranks["log_score"] < 0).all()
         assert_equal(all_of(follower, tmp_path), before)
@@ -88,11 +88,11 @@ def test_no_more_of_the_past_is_kept_than_survival_reaches(
     for module in (paper, "model.ranking"):
         name = module if isinstance(module, str) else module.__name__
         monkeypatch.setattr(f"{name}.HORIZON", 30)
-    kept = PaperFollower.after(whole.family, whole.begin, whole.going_on(pl.DataFrame(), []))
-    assert len(kept.past["u"]) == 30 < len(whole.past["u"])
+    shortened = PaperFollower.after(whole.family, whole.begin, whole.going_on(pl.DataFrame(), []))
+    assert len(shortened.past["u"]) == 30 < len(whole.past["u"])
     events = day_of(WINDOW.last)
-    assert kept.rank(events, np.arange(EVENTS)).equals(whole.rank(events, np.arange(EVENTS)))
-    np.testing.assert_array_equal(kept.outlook(whole.begin), whole.outlook(whole.begin))
+    assert shortened.rank(events, np.arange(EVENTS)).equals(whole.rank(events, np.arange(EVENTS)))
+    np.testing.assert_array_equal(shortened.outlook(whole.begin), whole.outlook(whole.begin))
 
 
 def test_a_variant_that_cannot_follow_is_refused_with_those_that_can() -> None:

@@ -135,29 +135,29 @@ class Plain:
         }
 
     def pair_types(self, a: int, b: int) -> dict[str, float]:
-        found = {}
+        values = {}
         for way, events in (("ab", self.between(a, b)), ("ba", self.between(b, a))):
             counts = Counter(e.kind for e in events)
             for kind in range(self.types):
-                found[f"type_{way}_{kind}"] = log1p(counts[kind])
-                found[f"last_{way}_{kind}"] = float(bool(events) and events[-1].kind == kind)
-        return found
+                values[f"type_{way}_{kind}"] = log1p(counts[kind])
+                values[f"last_{way}_{kind}"] = float(bool(events) and events[-1].kind == kind)
+        return values
 
     def node(self, name: str, role: int, who: int) -> dict[str, float]:
         events, others, new = self.of(role, who), self.of(1 - role, who), self.new(role, who)
         does, other = ("acts", "receives") if role == 0 else ("receives", "acts")
-        found = {}
+        values = {}
         for tau_name, tau in zip(TAU_NAMES, TAUS, strict=True):
-            found[f"{does}_{tau_name}"] = log(self.faded(events, tau) + 0.01)
-            found[f"new_{tau_name}"] = log(self.faded(new, tau) + 0.01)
+            values[f"{does}_{tau_name}"] = log(self.faded(events, tau) + 0.01)
+            values[f"new_{tau_name}"] = log(self.faded(new, tau) + 0.01)
             if tau_name in ("1h", "1d", "30d"):
-                found[f"{other}_{tau_name}"] = log(self.faded(others, tau) + 0.01)
+                values[f"{other}_{tau_name}"] = log(self.faded(others, tau) + 0.01)
         gap = 0.0
         for before, after in pairwise(events):
             length = log1p((after.at - before.at) / 60)
             gap = gap + 0.1 * (length - gap) if gap > 0 else length
         partners = [{(e.u, e.v)[1 - side] for e in self.of(side, who)} for side in (role, 1 - role)]
-        found |= {
+        values |= {
             f"{does}_since": since(self.now - self.last(events)),
             f"{other}_since": since(self.now - self.last(others)),
             f"{does}_n": log1p(len(events)),
@@ -167,20 +167,20 @@ class Plain:
             "new_rate": self.faded(new, MONTH) / (self.faded(events, MONTH) + 1),
             "gap": gap,
         }
-        return {f"{name}_{statistic}": value for statistic, value in found.items()}
+        return {f"{name}_{statistic}": value for statistic, value in values.items()}
 
     def node_types(self, a: int, b: int) -> dict[str, float]:
-        found = {"type_match": 0.0, "type_match_6h_30d": 0.0, "type_match_6h": 0.0}
+        values = {"type_match": 0.0, "type_match_6h_30d": 0.0, "type_match_6h": 0.0}
         for kind in range(self.types):
             for name, role, who in (("a", 0, a), ("b", 1, b)):
                 events = self.of(role, who)
-                found[f"{name}_type_6h_{kind}"] = self.type_share(role, who, SESSION, kind)
-                found[f"{name}_type_30d_{kind}"] = self.type_share(role, who, MONTH, kind)
-                found[f"{name}_last_type_{kind}"] = float(bool(events) and events[-1].kind == kind)
-            found["type_match"] += found[f"a_type_30d_{kind}"] * found[f"b_type_30d_{kind}"]
-            found["type_match_6h_30d"] += found[f"a_type_6h_{kind}"] * found[f"b_type_30d_{kind}"]
-            found["type_match_6h"] += found[f"a_type_6h_{kind}"] * found[f"b_type_6h_{kind}"]
-        return found
+                values[f"{name}_type_6h_{kind}"] = self.type_share(role, who, SESSION, kind)
+                values[f"{name}_type_30d_{kind}"] = self.type_share(role, who, MONTH, kind)
+                values[f"{name}_last_type_{kind}"] = float(bool(events) and events[-1].kind == kind)
+            values["type_match"] += values[f"a_type_30d_{kind}"] * values[f"b_type_30d_{kind}"]
+            values["type_match_6h_30d"] += values[f"a_type_6h_{kind}"] * values[f"b_type_30d_{kind}"]
+            values["type_match_6h"] += values[f"a_type_6h_{kind}"] * values[f"b_type_6h_{kind}"]
+        return values
 
     def clock(self, a: int, b: int) -> dict[str, float]:
         hour, weekday = self.hour(self.now), self.weekday(self.now)
@@ -194,17 +194,17 @@ class Plain:
             )
 
         usual = near(self.past) / total + 0.001
-        found = {}
+        values = {}
         for name, role, who in (("a", 0, a), ("b", 1, b)):
             events = self.of(role, who)
             own = self.faded(events, MONTH) + 2
             same_hour = self.faded([e for e in events if self.hour(e.at) == hour], MONTH)
             same_day = self.faded([e for e in events if self.weekday(e.at) == weekday], MONTH)
-            found[f"{name}_hour"] = log((same_hour + 2 * usual) / own)
-            found[f"{name}_hours"] = log((near(events) + 2 * usual) / own)
-            found[f"{name}_hours_own"] = found[f"{name}_hours"] - log(usual)
-            found[f"{name}_weekday"] = log((same_day + 2 / 7) / own)
-        return found | {
+            values[f"{name}_hour"] = log((same_hour + 2 * usual) / own)
+            values[f"{name}_hours"] = log((near(events) + 2 * usual) / own)
+            values[f"{name}_hours_own"] = values[f"{name}_hours"] - log(usual)
+            values[f"{name}_weekday"] = log((same_day + 2 / 7) / own)
+        return values | {
             "hour_sin": sin(2 * pi * hour / 24),
             "hour_cos": cos(2 * pi * hour / 24),
             "weekend": float(weekday >= 5),
@@ -227,7 +227,7 @@ class Plain:
 
     def two_hops(self, a: int, b: int) -> dict[str, float]:
         assert self.nodes < REACH  # every partner is within reach: sums over all of them
-        found = {}
+        values = {}
         tied = np.zeros((self.nodes, self.nodes))
         for u, v in self.ties:
             tied[u, v] = 1
@@ -248,13 +248,13 @@ class Plain:
                 "leads_received": tied @ q,
                 "fans_received": tied.T @ q,
             }
-            found |= {f"{name}_{TAU_NAMES[at]}": log(path[a, b] + 0.0003) for name, path in paths.items()}
+            values |= {f"{name}_{TAU_NAMES[at]}": log(path[a, b] + 0.0003) for name, path in paths.items()}
         acted = np.zeros((self.nodes, self.nodes))
         for e in self.past:
             acted[e.u, e.v] = 1
-        found["tied_twice"] = log1p((tied @ tied)[a, b])
-        found["common"] = log1p((acted @ acted)[a, b])
-        return found
+        values["tied_twice"] = log1p((tied @ tied)[a, b])
+        values["common"] = log1p((acted @ acted)[a, b])
+        return values
 
     def step_share(self, role: int, back: int, earlier: int | None, later: int) -> float:
         """Of what came `back` + 1 events after `earlier` for one node, or (`back` 2) next of all events."""
@@ -282,7 +282,7 @@ class Plain:
             self.step_share(role, min(back, 1), earlier, partner) for back, earlier in enumerate(recent)
         ]
         latest = (self.past[-1].v if role == 0 else self.past[-1].u) if self.past else None
-        found = {
+        values = {
             "next": log(shares[0] + 0.001),
             "again": float(recent[0] == partner),
             "next2": log(shares[1] + 0.001),
@@ -291,4 +291,4 @@ class Plain:
             "again3": float(sum(earlier == partner for earlier in recent)),
             "next_of_all": log(self.step_share(role, 2, latest, partner) + 0.001),
         }
-        return {f"{statistic}_{name}": value for statistic, value in found.items()}
+        return {f"{statistic}_{name}": value for statistic, value in values.items()}

@@ -99,9 +99,11 @@ def test_what_happens_later_changes_no_statistic(by_role: bool, tmp_path: Path) 
     later = events.own.of_events.copy()
     later[300:] = 99.0
     changed = replace(events, own=events.own._replace(of_events=later))
-    asked = np.arange(290, 301)
-    candidates = np.broadcast_to(np.arange(events.stream.nodes), (len(asked), 2, events.stream.nodes))
-    one, other = (Pass(each, by_role=by_role).read(301, asked, candidates).x for each in (events, changed))
+    positions = np.arange(290, 301)
+    candidates = np.broadcast_to(np.arange(events.stream.nodes), (len(positions), 2, events.stream.nodes))
+    one, other = (
+        Pass(each, by_role=by_role).read(301, positions, candidates).x for each in (events, changed)
+    )
     np.testing.assert_array_equal(one, other)
 
 

@@ -48,9 +48,9 @@ def test_every_statistic_equals_its_definition_from_both_ends(
 ) -> None:
     history_events = spread_out(history_events) if stretched else history_events
     stream, reading = history_events.stream, Pass(history_events)
-    asked = np.array([0, 1, 7, 60, 151, 299])
-    made = reading.read(len(stream), asked, everyone(history_events, len(asked))).x
-    for row, event in enumerate(asked):
+    positions = np.array([0, 1, 7, 60, 151, 299])
+    read = reading.read(len(stream), positions, everyone(history_events, len(positions))).x
+    for row, event in enumerate(positions):
         plain = Plain(history_events, event, float(stream.seconds[event]))
         u, v = int(stream.u[event]), int(stream.v[event])
         for side, pairs in enumerate(
@@ -60,10 +60,10 @@ def test_every_statistic_equals_its_definition_from_both_ends(
                 if a == b or other % 3:
                     continue
                 expected = plain.statistics(a, b)
-                found = dict(zip(names(reading), made[row, side, other].tolist(), strict=True))
-                assert found.keys() == expected.keys()
+                actual = dict(zip(names(reading), read[row, side, other].tolist(), strict=True))
+                assert actual.keys() == expected.keys()
                 for name, value in expected.items():
-                    assert found[name] == pytest.approx(value, rel=2e-5, abs=2e-5), (name, event, a, b)
+                    assert actual[name] == pytest.approx(value, rel=2e-5, abs=2e-5), (name, event, a, b)
 
 
 def test_what_comes_later_changes_no_bit(history_events: Events) -> None:
@@ -78,9 +78,9 @@ def test_what_comes_later_changes_no_bit(history_events: Events) -> None:
             stream=replace(stream, u=u, v=v, seconds=later),
             type=np.concatenate([history_events.type[:cut], history_events.type[cut:][::-1]]),
         )
-        asked = np.arange(cut + 1)
-        before = Pass(history_events).read(len(stream), asked, everyone(history_events, len(asked))).x
-        after = Pass(other).read(len(stream), asked, everyone(history_events, len(asked))).x
+        positions = np.arange(cut + 1)
+        before = Pass(history_events).read(len(stream), positions, everyone(history_events, len(positions))).x
+        after = Pass(other).read(len(stream), positions, everyone(history_events, len(positions))).x
         np.testing.assert_array_equal(before[:cut], after[:cut])
         moment = float(stream.seconds[cut])
         readings = [Pass(which) for which in (history_events, other)]
@@ -92,15 +92,17 @@ def test_what_comes_later_changes_no_bit(history_events: Events) -> None:
 @pytest.mark.parametrize("by_role", [True, False])
 def test_a_saved_state_goes_on_as_if_nothing_had_happened(history_events: Events, by_role: bool) -> None:
     stream = history_events.stream
-    asked = np.arange(150, len(stream))
+    positions = np.arange(150, len(stream))
     whole = (
-        Pass(history_events, by_role=by_role).read(len(stream), asked, everyone(history_events, len(asked))).x
+        Pass(history_events, by_role=by_role)
+        .read(len(stream), positions, everyone(history_events, len(positions)))
+        .x
     )
     first = Pass(history_events, by_role=by_role)
     first.skip(150)
     restored = Pass(history_events, by_role=by_role, history=from_arrays(to_arrays(first.history)))
     assert restored.position == 150
-    again = restored.read(len(stream), asked, everyone(history_events, len(asked))).x
+    again = restored.read(len(stream), positions, everyone(history_events, len(positions))).x
     np.testing.assert_array_equal(again, whole)
 
 
@@ -110,27 +112,31 @@ def test_without_roles_nothing_tells_who_acted(history_events: Events) -> None:
     swapped = np.random.default_rng(0).random(len(stream)) < 0.5
     u, v = np.where(swapped, stream.v, stream.u), np.where(swapped, stream.u, stream.v)
     other = replace(history_events, stream=replace(stream, u=u, v=v))
-    asked = np.arange(len(stream))
+    positions = np.arange(len(stream))
     before = (
-        Pass(history_events, by_role=False).read(len(stream), asked, everyone(history_events, len(asked))).x
+        Pass(history_events, by_role=False)
+        .read(len(stream), positions, everyone(history_events, len(positions)))
+        .x
     )
-    after = Pass(other, by_role=False).read(len(stream), asked, everyone(history_events, len(asked))).x
+    after = (
+        Pass(other, by_role=False).read(len(stream), positions, everyone(history_events, len(positions))).x
+    )
     after[swapped] = after[swapped][:, ::-1]
     np.testing.assert_array_equal(before, after)
 
 
 def test_a_standard_is_applied_on_the_way(history_events: Events) -> None:
     stream = history_events.stream
-    asked = np.arange(0, len(stream), 9)
-    plain = Pass(history_events).read(len(stream), asked, everyone(history_events, len(asked))).x
+    positions = np.arange(0, len(stream), 9)
+    plain = Pass(history_events).read(len(stream), positions, everyone(history_events, len(positions))).x
     standard = Standard.of(plain)
-    made = (
+    read = (
         Pass(history_events, standard=standard)
-        .read(len(stream), asked, everyone(history_events, len(asked)))
+        .read(len(stream), positions, everyone(history_events, len(positions)))
         .x
     )
-    np.testing.assert_allclose(made, standard(plain), rtol=1e-5, atol=1e-5)
-    assert np.abs(made).max() <= standard.largest
+    np.testing.assert_allclose(read, standard(plain), rtol=1e-5, atol=1e-5)
+    assert np.abs(read).max() <= standard.largest
 
 
 def test_logarithms_come_first_in_every_block(history_events: Events) -> None:

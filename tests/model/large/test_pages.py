@@ -30,8 +30,8 @@ def test_rows_grow_and_every_neighbour_keeps_its_slot() -> None:
     assert slot_of(pool, 0, 1) == NOBODY
     again = Pages.from_tensors(pages.tensors()).pools[0]
     for (node, other), slot in slots.items():
-        for kept in (pool, again):
-            at = kept.first[node] + slot
-            assert kept.node[at] == other
-            assert kept.value[at, 0] == np.float32(node + other / 1000)
+        for stored in (pool, again):
+            at = stored.first[node] + slot
+            assert stored.node[at] == other
+            assert stored.value[at, 0] == np.float32(node + other / 1000)
     assert pool.room.sum() <= 2 * pool.count.sum() + 4 * nodes

@@ -45,9 +45,9 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Events:
 
 
 def standard_for(events: Events) -> Standard:
-    asked = np.arange(100, 300, 9)
-    everyone = np.tile(np.arange(events.stream.nodes), (len(asked), 2, 1))
-    return Standard.of(Pass(events).read(300, asked, everyone).x)
+    positions = np.arange(100, 300, 9)
+    everyone = np.tile(np.arange(events.stream.nodes), (len(positions), 2, 1))
+    return Standard.of(Pass(events).read(300, positions, everyone).x)
 
 
 @pytest.mark.parametrize("variant", [RemVariant(), RemVariant("rem_role_blind", by_role=False)])
@@ -136,11 +136,11 @@ def test_shorter_walks_know_nothing_of_the_future_either(
         stream=replace(stream, u=u, v=v),
         type=np.append(crowded.type[:cut], crowded.type[cut:][::-1]),
     )
-    asked = np.arange(200, cut)
-    everyone = np.tile(np.arange(stream.nodes), (len(asked), 2, 1))
-    far = Pass(crowded).read(cut, asked, everyone).x
+    positions = np.arange(200, cut)
+    everyone = np.tile(np.arange(stream.nodes), (len(positions), 2, 1))
+    far = Pass(crowded).read(cut, positions, everyone).x
     monkeypatch.setattr(moment, "SMALL", 0)
-    one, two = (Pass(events).read(len(stream), asked, everyone).x for events in (crowded, other))
+    one, two = (Pass(events).read(len(stream), positions, everyone).x for events in (crowded, other))
     np.testing.assert_array_equal(one, two)
     statistics = listed(len(crowded.types))
     by_walks = np.array([statistic.group == "two_hops" for statistic in statistics])
@@ -159,9 +159,9 @@ def test_of_too_many_sequences_the_weakest_are_forgotten(
     used = int(history.sizes[1])
     room.forget_steps(history, used // 2)
     assert history.sizes[1] == used // 2
-    kept = history.step_key[: used // 2].tolist()
-    assert sorted(before[key] for key in kept) == sorted(before.values())[-(used // 2) :]
-    strongest = max(kept, key=lambda key: before[key])
+    keys = history.step_key[: used // 2].tolist()
+    assert sorted(before[key] for key in keys) == sorted(before.values())[-(used // 2) :]
+    strongest = max(keys, key=lambda key: before[key])
     nodes = crowded.stream.nodes
     assert history.step_key[step_of(history, strongest // nodes, strongest % nodes)] == strongest
     monkeypatch.setattr(room, "MOST_STEPS", 4_000)

@@ -139,14 +139,14 @@ def test_what_happens_later_changes_no_statistic(
     u, v = stream.u.copy(), stream.v.copy()
     u[moment + 1 :], v[moment + 1 :] = u[moment + 1 :][::-1], v[moment + 1 :][::-1]
     later = replace(ldg_events, stream=replace(stream, u=u, v=v))
-    asked = np.arange(moment - 20, moment + 1)
-    everyone = np.broadcast_to(np.arange(stream.nodes), (len(asked), 2, stream.nodes))
+    positions = np.arange(moment - 20, moment + 1)
+    everyone = np.broadcast_to(np.arange(stream.nodes), (len(positions), 2, stream.nodes))
     one, other = (
-        Pass(with_course(each, frozen_ldg, variant), by_role=by_role).read(moment + 1, asked, everyone).x
+        Pass(with_course(each, frozen_ldg, variant), by_role=by_role).read(moment + 1, positions, everyone).x
         for each in (ldg_events, later)
     )
     np.testing.assert_array_equal(one, other)
-    plain = Pass(ldg_events, by_role=by_role).read(moment + 1, asked, everyone).x
+    plain = Pass(ldg_events, by_role=by_role).read(moment + 1, positions, everyone).x
     np.testing.assert_array_equal(one[..., : plain.shape[-1]], plain)
 
 
@@ -158,8 +158,8 @@ def test_asking_is_as_reading(ldg_events: Events, frozen_ldg: FrozenLdg, by_role
     asking.skip(200)
     of_events = reading.read(201, np.array([200]), np.broadcast_to(everyone, (1, 2, stream.nodes))).x
     for side, node in enumerate((stream.u[200], stream.v[200])):
-        asked = asking.ask(int(node), float(stream.seconds[200]), acts=side == 0).x
-        np.testing.assert_array_equal(asked, of_events[0, side])
+        of_question = asking.ask(int(node), float(stream.seconds[200]), acts=side == 0).x
+        np.testing.assert_array_equal(of_question, of_events[0, side])
 
 
 @pytest.mark.parametrize("variant", READERS, ids=lambda variant: variant.name)
@@ -172,9 +172,9 @@ def test_a_training_keeps_what_every_variant_keeps_and_forecasts_without_ldg_bes
     train_rem(ldg_table, RemVariant(), SMALL, ldg_models / RemVariant().key)
     assert files == {path.name for path in (ldg_models / RemVariant().key).iterdir()}
     assert summary["ldg"]["key"] == LDG
-    said: list[str] = []
-    train_rem(ldg_table, variant, SMALL, folder, said.append)
-    assert "already trained" in said[0]
+    lines: list[str] = []
+    train_rem(ldg_table, variant, SMALL, folder, lines.append)
+    assert "already trained" in lines[0]
     contributions = pl.read_parquet(folder / "contributions.parquet")
     assert f"ldg_{variant.of_ldg}" in set(contributions["group"])
     apart = folder.rename(tmp_path / variant.key)

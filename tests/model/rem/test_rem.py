@@ -82,10 +82,10 @@ def test_a_finished_training_holds_the_files_of_every_variant(toy_dataset: Path,
 
 def test_a_finished_training_is_not_repeated(toy_dataset: Path, trained: Path) -> None:
     before = (trained / "model.json").stat().st_mtime_ns
-    said: list[str] = []
-    train_rem(toy_dataset, RemVariant(), SMALL, trained, said.append)
+    lines: list[str] = []
+    train_rem(toy_dataset, RemVariant(), SMALL, trained, lines.append)
     assert (trained / "model.json").stat().st_mtime_ns == before
-    assert "already trained" in said[0]
+    assert "already trained" in lines[0]
 
 
 def test_the_latent_graph_holds_pairs_with_a_past_and_proper_probabilities(
@@ -123,9 +123,9 @@ def test_a_killed_training_ends_bit_identical(
     for _ in range(3):  # into the final stage
         first.epoch()
     first.save(tmp_path / "checkpoint.safetensors")
-    said: list[str] = []
-    train_rem(toy_dataset, RemVariant(), SMALL, tmp_path, said.append)
-    assert "goes on from epoch 2" in said[0]
+    lines: list[str] = []
+    train_rem(toy_dataset, RemVariant(), SMALL, tmp_path, lines.append)
+    assert "goes on from epoch 2" in lines[0]
     for name, tensor in final_weights(trained).items():
         assert torch.equal(tensor, final_weights(tmp_path)[name]), name
     for file in ("rankings", "curves", "attention", "predictions"):
@@ -207,11 +207,11 @@ def test_the_loss_is_the_conditional_logit_of_both_directions() -> None:
 @pytest.mark.parametrize("count", [1, 5, 14, 100])
 def test_candidates_are_the_truth_and_different_others(toy_events: Events, count: int) -> None:
     stream = toy_events.stream
-    asked = learned_events(stream, 0, len(stream))
-    assert (stream.k[asked] == 1).all()
-    drawn = draw_candidates(stream, asked, count, np.random.default_rng(0))
-    assert drawn.shape == (len(asked), 2, 1 + min(count, stream.nodes - 2))
-    for event, (targets, actors) in zip(asked, drawn.tolist(), strict=True):
+    positions = learned_events(stream, 0, len(stream))
+    assert (stream.k[positions] == 1).all()
+    drawn = draw_candidates(stream, positions, count, np.random.default_rng(0))
+    assert drawn.shape == (len(positions), 2, 1 + min(count, stream.nodes - 2))
+    for event, (targets, actors) in zip(positions, drawn.tolist(), strict=True):
         assert (targets[0], actors[0]) == (stream.v[event], stream.u[event])
         for row in (targets, actors):
             assert not {int(stream.u[event]), int(stream.v[event])} & set(row[1:])

@@ -1,6 +1,5 @@
 """When a acts on b next: exact, causal, the same wherever it is read back."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from model.when.questions import NextEvents, after_events, ask_all, at_moments
 from model.when.settings import PairSettings
 from pipeline.lake import Lake
 from pipeline.results.waits import DAY, HORIZONS, probability_within
+from tests.model.when.other_future import with_other_future
 from tests.small_world import store_table
 
 pytestmark = pytest.mark.slow  # compiles
@@ -88,21 +88,14 @@ def test_each_wait_ends_with_the_next_event_from_the_node_to_the_other(events: E
 def test_candidates_that_are_left_out_are_counted_in_the_weight_of_those_that_stay(events: Events) -> None:
     stream = events.stream
     questions = at_moments(stream, np.array([0, 5, 3]), stream.seconds[[60, 90, 150]])
-    asked = ask_all(events, questions, len(stream), strangers=2, seed=0)
-    assert asked.weight.sum() == pytest.approx(3 * (stream.nodes - 1))
-    assert len(asked.weight) < 3 * (stream.nodes - 1)
+    answers = ask_all(events, questions, len(stream), strangers=2, seed=0)
+    assert answers.weight.sum() == pytest.approx(3 * (stream.nodes - 1))
+    assert len(answers.weight) < 3 * (stream.nodes - 1)
 
 
 def test_what_is_learned_does_not_depend_on_events_that_follow(events: Events) -> None:
-    stream, end = events.stream, events.stream.splits[0]
-    later = np.arange(len(stream)) > end
-    changed = replace(
-        stream,
-        u=np.where(later, stream.v, stream.u),
-        v=np.where(later, stream.u, stream.v),
-        seconds=stream.seconds + np.where(later, 1e6, 0.0),
-    )
-    one, two = (learn_pairs(known, end, SMALL, seed=0) for known in (events, replace(events, stream=changed)))
+    end = events.stream.splits[0]
+    one, two = (learn_pairs(past, end, SMALL, seed=0) for past in (events, with_other_future(events, end)))
     for name, weights in one.state_dict().items():
         assert torch.equal(weights, two.state_dict()[name])
 

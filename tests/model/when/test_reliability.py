@@ -18,30 +18,30 @@ def test_forecasts_that_are_too_low_are_raised_to_what_comes(hours: np.ndarray) 
     random = np.random.default_rng(0)
     truth = random.uniform(0.2, 0.9, len(hours))
     came = random.random(len(hours)) < truth
-    said = truth**2
-    corrected = Reliability().follow(hours, said, came, hours[-1])
+    forecast = truth**2
+    corrected = Reliability().follow(hours, forecast, came, hours[-1])
     late = slice(2_000, None)
-    assert np.abs(said[late] - truth[late]).mean() > 0.15
+    assert np.abs(forecast[late] - truth[late]).mean() > 0.15
     assert np.abs(corrected[late] - truth[late]).mean() < 0.05
 
 
 def test_a_forecast_is_corrected_by_days_that_are_over_alone(hours: np.ndarray) -> None:
-    said, came = np.full(len(hours), 0.3), np.ones(len(hours), dtype=bool)
+    forecast, came = np.full(len(hours), 0.3), np.ones(len(hours), dtype=bool)
     other = came.copy()
     other[100:] = False
-    one, two = (Reliability().follow(hours, said, outcome, hours[-1]) for outcome in (came, other))
+    one, two = (Reliability().follow(hours, forecast, outcome, hours[-1]) for outcome in (came, other))
     assert np.array_equal(one[: 100 + 24], two[: 100 + 24])
     assert one[100 + 24] > two[100 + 24]
 
 
 def test_going_on_is_the_same_as_going_through(hours: np.ndarray) -> None:
     random = np.random.default_rng(1)
-    said, came = random.random(len(hours)), random.random(len(hours)) < 0.5
+    forecast, came = random.random(len(hours)), random.random(len(hours)) < 0.5
     whole = Reliability()
-    whole.follow(hours, said, came, hours[-1])
+    whole.follow(hours, forecast, came, hours[-1])
     part = Reliability()
-    part.follow(hours[:1_000], said[:1_000], came[:1_000], hours[999] + DAY)
-    part.follow(hours[1_000:], said[1_000:], came[1_000:], hours[-1])
+    part.follow(hours[:1_000], forecast[:1_000], came[:1_000], hours[999] + DAY)
+    part.follow(hours[1_000:], forecast[1_000:], came[1_000:], hours[-1])
     assert np.allclose(part.forecasts, whole.forecasts)
     assert np.allclose(part.surplus, whole.surplus)
 

@@ -1,10 +1,8 @@
 """Waiting times of a dataset: learned, scored and stored as promised, knowing nothing of what follows."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -19,6 +17,7 @@ from model.when.training import learn_waiting_times, nodes_of_period, pairs_of_p
 from pipeline.lake import Lake
 from pipeline.rem_variants import RemVariant
 from pipeline.schemas import CALIBRATION, NEXT_EVENT_TIME
+from tests.model.when.other_future import with_other_future
 from tests.small_world import store_table
 
 pytestmark = pytest.mark.slow  # compiles
@@ -69,29 +68,22 @@ def test_every_wait_that_begins_in_a_split_is_scored_or_open(
 
 
 def test_what_was_learned_is_not_learned_again(waiting_dataset: Path, waiting_folder: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     before = (waiting_folder / "pairs.safetensors").stat().st_mtime_ns
-    known = learn_waiting_times(waiting_dataset, waiting_folder, SMALL, said.append)
+    facts = learn_waiting_times(waiting_dataset, waiting_folder, SMALL, lines.append)
     assert (waiting_folder / "pairs.safetensors").stat().st_mtime_ns == before
-    assert "nothing to do" in said[0]
-    assert known == json.loads((waiting_folder / "waiting_times.json").read_text(encoding="utf-8"))
+    assert "nothing to do" in lines[0]
+    assert facts == json.loads((waiting_folder / "waiting_times.json").read_text(encoding="utf-8"))
     HazardNetwork.load(waiting_folder / "nodes.safetensors")
     PairHazard.load(waiting_folder / "pairs.safetensors")
 
 
 def test_scores_of_validation_do_not_change_with_the_events_of_the_test_period(waiting_dataset: Path) -> None:
     events = load_events(waiting_dataset)
-    stream, test = events.stream, events.stream.splits[1]
-    later = np.arange(len(stream)) > test
-    changed = replace(
-        stream,
-        u=np.where(later, stream.v, stream.u),
-        v=np.where(later, stream.u, stream.v),
-        seconds=stream.seconds + np.where(later, 1e6, 0.0),
-    )
-    period = next(iter(periods(stream)))
+    changed = with_other_future(events, events.stream.splits[1])
+    period = next(iter(periods(events.stream)))
     for forecast in (nodes_of_period, pairs_of_period):
-        (_, one), (_, two) = (forecast(of, period, SMALL) for of in (events, replace(events, stream=changed)))
+        (_, one), (_, two) = (forecast(of, period, SMALL) for of in (events, changed))
         for before, after in zip(one, two, strict=True):
             assert before.equals(after)
 

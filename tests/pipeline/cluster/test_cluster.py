@@ -76,14 +76,14 @@ def days_made(lake: Lake) -> dict[str, bytes]:
 
 def model_made(lake: Lake) -> dict[str, object]:
     """Everything but times; of a safetensors file the order of its header's words is left to chance."""
-    made: dict[str, object] = {}
+    contents: dict[str, object] = {}
     for path in lake.model("toy", KEY).iterdir():
         if path.suffix == ".safetensors":
             with safe_open(path, "numpy") as file:
-                made[path.name] = file.metadata()  # with a checksum of all tensors
+                contents[path.name] = file.metadata()  # with a checksum of all tensors
         elif path.name != "model.json":
-            made[path.name] = path.read_bytes()
-    return made
+            contents[path.name] = path.read_bytes()
+    return contents
 
 
 def test_days_are_those_of_one_process_though_a_worker_is_killed_in_one(
@@ -93,8 +93,8 @@ def test_days_are_those_of_one_process_though_a_worker_is_killed_in_one(
     use = partial(read_changed, rules=EventRules(), keep_raw=False, work="a test")
     tasks = [Task(str(day), bring_alone, (day, few_days, use, LATER, (0, ""), "a test")) for day in DAYS]
     tasks[1] = disturbed(tasks[1], steps=24 + 5)  # all hours fetched, five of them read
-    made = [day for _, (day, _, _) in run_tasks(tasks, lake, workers.address, lines.append)]
-    assert sorted(made) == list(DAYS)
+    days = [day for _, (day, _, _) in run_tasks(tasks, lake, workers.address, lines.append)]
+    assert sorted(days) == list(DAYS)
     assert was_disturbed(lake, tasks[1])
     assert days_made(lake) == days_made(made_alone)
     assert any("2026-06-02 read: 24/24 hours" in line for line in lines)
@@ -159,9 +159,9 @@ def test_a_client_that_is_killed_leaves_what_the_next_one_goes_on_from(
 def test_progress_and_lines_come_from_the_workers(workers: Machines) -> None:
     lines: list[str] = []
     tasks = [Task(f"count to {steps}", work, (steps,)) for steps in (3, 4, 5)]
-    made = dict(run_tasks(tasks, Lake(workers.home), workers.address, lines.append))
-    assert set(made) == set(tasks)
-    assert os.getpid() not in made.values()
+    processes = dict(run_tasks(tasks, Lake(workers.home), workers.address, lines.append))
+    assert set(processes) == set(tasks)
+    assert os.getpid() not in processes.values()
     assert sorted(line.partition(" (")[0] for line in lines) == [
         f"count: {steps}/{steps} steps" for steps in (3, 4, 5)
     ]

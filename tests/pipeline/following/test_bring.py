@@ -44,8 +44,8 @@ def test_readings_of_a_day_that_is_over_for_good_are_removed_and_its_events_stay
     write_days(tmp_path, World(people=6, circle=6, crowd=5, events=24), window)
     fetching = FetchSettings(base=str(tmp_path))
     bring(lake, window, fetching, EventRules(), now=LATER)
-    kept = [day.day for day in window if readings_folder(lake, day).exists()]
-    assert kept == list(range(3, 19))
+    days = [day.day for day in window if readings_folder(lake, day).exists()]
+    assert days == list(range(3, 19))
     assert all(set(statuses) == {"ok"} for statuses in read_statuses(lake, window).values())
     accounts = [account_path(lake, day).read_bytes() for day in window]
     assert bring(lake, window, fetching, EventRules(), now=LATER) == []

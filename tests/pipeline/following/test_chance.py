@@ -18,21 +18,21 @@ def test_probabilities_become_calibrated_whatever_the_model_says_of_their_size()
     share = np.log(truth / truth.sum(1, keepdims=True) + 1e-6)
     np.fill_diagonal(share, -np.inf)
     chance = Chance.new(N)
-    given, outcomes = [], []
+    forecasts, outcomes = [], []
     for number in range(60):
         day = MONDAY + timedelta(days=number)
         came = random.poisson(truth) > 0
         if number >= 20:
-            given.append(-np.expm1(-chance.hazard(share, day)))
+            forecasts.append(-np.expm1(-chance.hazard(share, day)))
             outcomes.append(came)
         chance.observe(share, day, came)
-    given, outcomes = np.array(given), np.array(outcomes)
-    assert np.isclose(given.sum(), outcomes.sum(), rtol=0.05)
+    forecasts, outcomes = np.array(forecasts), np.array(outcomes)
+    assert np.isclose(forecasts.sum(), outcomes.sum(), rtol=0.05)
     for low, high in ((0.02, 0.1), (0.1, 0.3), (0.3, 0.7)):
-        band = (given >= low) & (given < high)
-        assert np.isclose(given[band].mean(), outcomes[band].mean(), rtol=0.15)
+        band = (forecasts >= low) & (forecasts < high)
+        assert np.isclose(forecasts[band].mean(), outcomes[band].mean(), rtol=0.15)
     ideal = pair_scores(-np.expm1(-truth), outcomes[-1])["log_score"]
-    assert pair_scores(given[-1], outcomes[-1])["log_score"] > 1.25 * ideal
+    assert pair_scores(forecasts[-1], outcomes[-1])["log_score"] > 1.25 * ideal
 
 
 def test_what_is_kept_of_it_gives_the_same_probabilities() -> None:

@@ -55,19 +55,19 @@ def rank_of(scores: np.ndarray, truth: int, source: int) -> float:
 def test_a_models_forecast_is_scored_as_it_stood() -> None:
     random = np.random.default_rng(3)
     scores, probability = random.random((N, N)), random.random((N, N))
-    asked = communications(TODAY, 1000)
+    positions = communications(TODAY, 1000)
     ranked = pl.DataFrame(
         {
-            "position": asked,
-            "rank_v": random.random(len(asked)),
+            "position": positions,
+            "rank_v": random.random(len(positions)),
             "rank_u": 0.0,
-            "log_score": random.random(len(asked)),
+            "log_score": random.random(len(positions)),
         }
     )
     online, stood = model_rows("rem", PAST, TODAY, ranked, scores, probability)
     ranks = [
         (rank_of(scores[u], v, u), rank_of(scores[:, v], u, v))
-        for u, v in TODAY[asked.tolist()].select("u", "v").iter_rows()
+        for u, v in TODAY[positions.tolist()].select("u", "v").iter_rows()
     ]
     assert stood["mar"] == pytest.approx(np.mean(ranks))
     assert stood["mrr"] == pytest.approx(np.mean([1 / (rank + 1) for both in ranks for rank in both]))
@@ -94,15 +94,15 @@ def test_probabilities_are_scored_over_every_ordered_pair() -> None:
                 p = probability[a, b] if came[a, b] else 1 - probability[a, b]
                 logs.append(np.log(p))
                 squares.append((1 - p) ** 2)
-    told = pair_scores(probability, came)
-    assert told["log_score"] == pytest.approx(np.mean(logs))
-    assert told["brier"] == pytest.approx(np.mean(squares))
+    scores = pair_scores(probability, came)
+    assert scores["log_score"] == pytest.approx(np.mean(logs))
+    assert scores["brier"] == pytest.approx(np.mean(squares))
     assert came.sum() == TODAY.filter(pl.col("kind") == "communication").select("u", "v").n_unique()
 
 
 def test_what_learns_nothing_goes_on_observing_online_and_stands_still_as_forecast() -> None:
-    asked = communications(TODAY, 1000)
-    rows = {(row["predictor"], row["how"]): row for row in baseline_rows(PAST, TODAY, asked, N, 1)}
+    positions = communications(TODAY, 1000)
+    rows = {(row["predictor"], row["how"]): row for row in baseline_rows(PAST, TODAY, positions, N, 1)}
     for how in (ONLINE, AS_FORECAST):
         counts = np.zeros((N, N))
         ranks = []
@@ -114,7 +114,7 @@ def test_what_learns_nothing_goes_on_observing_online_and_stands_still_as_foreca
                 counts[u, v] += 1
                 counts[v, u] += 1
         assert rows["frequency", how]["mar"] == pytest.approx(np.mean(ranks))
-        assert rows["recency", how]["events"] == len(asked)
+        assert rows["recency", how]["events"] == len(positions)
     assert rows["frequency", AS_FORECAST]["brier"] is not None
     assert rows["recency", AS_FORECAST]["brier"] is None
 
@@ -127,12 +127,12 @@ def test_a_day_without_events_has_scores_without_numbers() -> None:
 
 
 def test_a_busy_day_is_judged_on_events_spread_over_it() -> None:
-    asked = communications(TODAY, 5)
-    kinds = TODAY["kind"].to_numpy()[asked]
-    assert len(set(asked)) == 5
+    positions = communications(TODAY, 5)
+    kinds = TODAY["kind"].to_numpy()[positions]
+    assert len(set(positions)) == 5
     assert (kinds == "communication").all()
-    assert asked[0] < 5
-    assert asked[-1] > TODAY.height - 5
+    assert positions[0] < 5
+    assert positions[-1] > TODAY.height - 5
 
 
 def test_habit_is_the_share_of_days_on_which_a_pair_met() -> None:

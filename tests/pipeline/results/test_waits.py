@@ -106,12 +106,12 @@ def test_reliability_sets_what_was_predicted_beside_what_happened() -> None:
 
 def test_every_predictor_that_learns_nothing_gives_a_whole_distribution() -> None:
     rng = np.random.default_rng(4)
-    known = some_waits(np.floor(rng.lognormal(8, 2, 300)).tolist())
+    earlier = some_waits(np.floor(rng.lognormal(8, 2, 300)).tolist())
     gap = rng.lognormal(8, 2, 40)
     edges = np.array([0.0, 1.0, 60.0, 3_600.0, DAY, 400 * DAY])
     names = []
-    known_past = Past(rng.lognormal(8, 2, 300), np.ones(300), np.ones(300))
-    for name, masses in no_learn_forecasts(known, known_past, Past(gap, 1 / gap, 2 / gap), edges):
+    earlier_past = Past(rng.lognormal(8, 2, 300), np.ones(300), np.ones(300))
+    for name, masses in no_learn_forecasts(earlier, earlier_past, Past(gap, 1 / gap, 2 / gap), edges):
         names.append(name)
         assert masses.shape == (40, 5)
         assert masses.sum(axis=1) == pytest.approx(np.ones(40))

@@ -153,8 +153,8 @@ def test_rows_are_those_of_the_files(lake: Lake) -> None:
     store_archive(lake, "2013-01-02")
     build_warehouse(lake)
     for table in ("link_prediction", "link_prediction_by_slot", "attention_auc", "training_curves"):
-        kept = pl.read_parquet(lake.results / f"{table}.parquet").drop("fingerprint")
-        assert query(lake, f"select * exclude (stale) from {table}") == kept.rows()
+        stored = pl.read_parquet(lake.results / f"{table}.parquet").drop("fingerprint")
+        assert query(lake, f"select * exclude (stale) from {table}") == stored.rows()
     assert query(lake, "select count(*) from baselines") == [(14,)]
     assert query(lake, "select count(*), sum(events), sum(kept) from gharchive_files") == [(4, 6, 2)]
     assert query(lake, "select actor, created_at from github_events order by created_at")[1] == (
@@ -254,9 +254,9 @@ def test_a_deleted_dataset_leaves_no_ghosts(lake: Lake) -> None:
     for table in FILLED:
         if "dataset" in WAREHOUSE[table].names:
             assert {row[0] for row in query(lake, f"select distinct dataset from {table}")} == {"toy"}, table
-    kept = pl.read_parquet(lake.results / "link_prediction.parquet").filter(pl.col("dataset") == "gone")
-    told = query(lake, "select rows, reason from left_out where table_name = 'link_prediction'")
-    assert told == [(kept.height, "the dataset is gone")]
+    stored = pl.read_parquet(lake.results / "link_prediction.parquet").filter(pl.col("dataset") == "gone")
+    left_out = query(lake, "select rows, reason from left_out where table_name = 'link_prediction'")
+    assert left_out == [(stored.height, "the dataset is gone")]
 
 
 def test_a_renamed_dataset_takes_its_events_and_baselines_along_and_nothing_stays(lake: Lake) -> None:
@@ -426,9 +426,9 @@ def test_an_interrupted_writing_session_of_a_user_does_not_outlive_a_rebuild(lak
 def pretend(lake: Lake, dataset: str, statistics: dict[str, int]) -> None:
     """Give a dataset the statistics of one of the paper's."""
     path = lake.dataset(dataset) / "dataset.json"
-    known = pl.read_json(path).to_dicts()[0]
-    known["stats"] |= statistics
-    write_json(known, path)
+    metadata = pl.read_json(path).to_dicts()[0]
+    metadata["stats"] |= statistics
+    write_json(metadata, path)
 
 
 def papers(column: int) -> dict[str, int]:
@@ -503,6 +503,15 @@ def test_an_auc_is_reached_five_points_below_and_printed_with_the_digit_that_dec
     assert row == [(printed, reached, 81)]
 
 
+def build_with_metrics(lake: Lake, mar: float, hits: float) -> None:
+    """A warehouse of the paper's dataset, in which every seed of one of its models has these metrics."""
+    fill(lake, "toy", "ldg_learned_sparse-bilinear")
+    pretend(lake, "toy", papers(3))
+    path = lake.results / "link_prediction.parquet"
+    pl.read_parquet(path).with_columns(mar=pl.lit(mar), hits_at_10=pl.lit(hits)).write_parquet(path)
+    build_warehouse(lake)
+
+
 @pytest.mark.parametrize(
     ("mar", "hits", "printed"),
     [
@@ -514,11 +523,7 @@ def test_an_auc_is_reached_five_points_below_and_printed_with_the_digit_that_dec
 def test_a_cell_shows_on_which_side_of_its_bound_it_is(
     lake: Lake, mar: float, hits: float, printed: tuple[str, str]
 ) -> None:
-    fill(lake, "toy", "ldg_learned_sparse-bilinear")
-    pretend(lake, "toy", papers(3))
-    path = lake.results / "link_prediction.parquet"
-    pl.read_parquet(path).with_columns(mar=pl.lit(mar), hits_at_10=pl.lit(hits)).write_parquet(path)
-    build_warehouse(lake)
+    build_with_metrics(lake, mar, hits)
     assert query(lake, "select mar_bilinear, hits_at_10_bilinear from table_3") == [printed]
 
 
@@ -540,11 +545,7 @@ def test_an_interaction_beyond_the_papers_has_its_own_cells_and_line(
 def test_reached_is_within_one_published_std_or_better(
     lake: Lake, mar: float, hits: float, reached: bool
 ) -> None:
-    fill(lake, "toy", "ldg_learned_sparse-bilinear")
-    pretend(lake, "toy", papers(3))
-    path = lake.results / "link_prediction.parquet"
-    pl.read_parquet(path).with_columns(mar=pl.lit(mar), hits_at_10=pl.lit(hits)).write_parquet(path)
-    build_warehouse(lake)
+    build_with_metrics(lake, mar, hits)
     flags = query(lake, "select mar_bilinear_reached, hits_at_10_bilinear_reached from table_3")
     assert flags == [(reached, reached)]
 

@@ -215,7 +215,7 @@ def test_of_a_large_network_the_most_active_nodes_are_shown_among_themselves(two
     among = table.events.filter(pl.col("u").is_in(chosen), pl.col("v").is_in(chosen))
     shown = part.table.events.select("u", "v").rows()
     assert [(chosen[u], chosen[v]) for u, v in shown] == among.select("u", "v").rows()
-    assert part.told == f"5 most active of {table.nodes.height} nodes"
+    assert part.size == f"5 most active of {table.nodes.height} nodes"
     data = dataset_data(part, [trained(two_results, "ldg_learned_sparse-bilinear")])
     assert (len(data["names"]), data["of"]) == (5, table.nodes.height)
     assert part_of(table).table is table

@@ -3,13 +3,10 @@
 import bz2
 import gzip
 import hashlib
-import http.server
 import struct
-import threading
 import zipfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from datetime import date, datetime
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +16,7 @@ import pytest
 from pipeline.event_table import EventTable, check_event_table, write_event_table
 from pipeline.lake import Lake
 from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules, social_evolution_table
-from pipeline.sources.social_evolution.files import BY_HAND, fetch_social_evolution, read_social_evolution
+from pipeline.sources.social_evolution.files import fetch_social_evolution, read_social_evolution
 
 FILES = {
     "Calls": """"user_id","time_stamp","duration","dest_user_id_if_known","dest_phone_hash"
@@ -238,6 +235,11 @@ def folder_with(path: Path, name: str, content: bytes) -> Path:
     return written((path if path.exists() else folder_of(path)) / name, content).parent
 
 
+def with_text(name: str, old: str, new: str) -> Callable[[Path], Path]:
+    """The five files in a folder, `new` for `old` in one of them."""
+    return lambda path: folder_of(path, **{name: FILES[name].replace(old, new)})
+
+
 def written(path: Path, content: bytes) -> Path:
     path.write_bytes(content)
     return path
@@ -262,7 +264,7 @@ def lying_zip(path: Path) -> Path:
 
 BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "missing column": (
-        lambda path: folder_of(path, Calls=FILES["Calls"].replace("time_stamp", "stamp")),
+        with_text("Calls", "time_stamp", "stamp"),
         r"Calls.csv lacks the column time_stamp; it has user_id, stamp",
     ),
     "missing file": (
@@ -279,35 +281,27 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
         r"SMS.csv has a header but no rows",
     ),
     "impossible date": (
-        lambda path: folder_of(path, Calls=FILES["Calls"].replace("2008-10-03 10", "2008-13-03 10")),
+        with_text("Calls", "2008-10-03 10", "2008-13-03 10"),
         r"Calls.csv line 3: time_stamp is 2008-13-03 10:00:00, not a time",
     ),
     "no date": (
-        lambda path: folder_of(path, Calls=FILES["Calls"].replace("2008-10-02 22:04:28", "")),
+        with_text("Calls", "2008-10-02 22:04:28", ""),
         r"Calls.csv line 2: time_stamp is empty, not a time",
     ),
     "id that is not a number": (
-        lambda path: folder_of(path, SMS=FILES["SMS"].replace(",0,3,", ",0,three,")),
+        with_text("SMS", ",0,3,", ",0,three,"),
         r"SMS.csv line 2: dest_user_id_if_known is three, not a number",
     ),
     "probability that is not a number": (
-        lambda path: folder_of(path, Proximity=FILES["Proximity"].replace("0.95", "likely")),
+        with_text("Proximity", "0.95", "likely"),
         r"Proximity.csv line 6: prob2 is likely, not a probability",
     ),
     "survey of an unknown relation": (
-        lambda path: folder_of(
-            path,
-            RelationshipsFromSurveys=FILES["RelationshipsFromSurveys"].replace(
-                "PoliticalDiscussant", "Rival"
-            ),
-        ),
+        with_text("RelationshipsFromSurveys", "PoliticalDiscussant", "Rival"),
         r"RelationshipsFromSurveys.csv line 9: relationship is Rival, not one of CloseFriend",
     ),
     "survey on an impossible day": (
-        lambda path: folder_of(
-            path,
-            RelationshipsFromSurveys=FILES["RelationshipsFromSurveys"].replace("2008-12-13", "2008-02-30"),
-        ),
+        with_text("RelationshipsFromSurveys", "2008-12-13", "2008-02-30"),
         r"line 7: survey_date is 2008-02-30, not a day",
     ),
     "a quote left open": (
@@ -319,7 +313,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
         r"SMS.csv line 5: time is 2008-12, not a time",
     ),
     "stranger": (
-        lambda path: folder_of(path, Subjects=FILES["Subjects"].replace("10,", "11,")),
+        with_text("Subjects", "10,", "11,"),
         r"'10' has events or associations but is not in the node list",
     ),
     "not a zip": (
@@ -375,64 +369,9 @@ def digest(folder: Path) -> dict[Path, str]:
     }
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Generator[tuple[str, list[str]]]:
-    """A web server on this machine with the zip, and the paths it was asked for."""
-    zip_of(tmp_path / "SocialEvolution.zip")
-    asked: list[str] = []
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            super().do_GET()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the server's own word
-            pass
-
-    handler = partial(Handler, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}", asked
-        running.shutdown()
-        thread.join()
-
-
-def test_a_url_is_downloaded_once_the_terms_are_accepted_and_only_once(server, lake):
-    base, asked = server
-    url = f"{base}/SocialEvolution.zip"
-    with pytest.raises(PermissionError, match=BY_HAND):
-        fetch_social_evolution(url, lake, terms_accepted=False)
-    assert asked == []
-    lines: list[str] = []
-    first = fetch_social_evolution(url, lake, terms_accepted=True, log=lines.append)
-    second = fetch_social_evolution(url, lake, terms_accepted=True)
-    assert first == second
-    assert asked == ["/SocialEvolution.zip"]
-    assert "downloaded" in lines[0]
-
-
-def test_a_file_lost_since_the_download_is_downloaded_again(server, lake):
-    base, asked = server
-    url = f"{base}/SocialEvolution.zip"
-    fetch_social_evolution(url, lake, terms_accepted=True)
-    (lake.social_evolution_raw / "SMS.csv").unlink()
-    with pytest.raises(FileNotFoundError, match="build social_evolution_files again"):
-        read_social_evolution(lake)
-    fetch_social_evolution(url, lake, terms_accepted=True)
-    assert len(asked) == 2
-    assert read_social_evolution(lake).source == url
-
-
 def test_without_a_source_it_is_said_what_to_set(lake):
     with pytest.raises(ValueError, match="no Social Evolution source is set"):
         fetch_social_evolution("", lake, terms_accepted=True)
-
-
-def test_a_url_without_the_data_says_how_to_get_it_by_hand(server, lake):
-    base, _ = server
-    with pytest.raises(ConnectionError, match=BY_HAND):
-        fetch_social_evolution(f"{base}/absent.zip", lake, terms_accepted=True)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.sources.download import DownloadSettings
-from pipeline.sources.social_evolution.files import fetch_social_evolution, read_social_evolution
+from pipeline.sources.social_evolution.files import BY_HAND, fetch_social_evolution, read_social_evolution
 from tests.pipeline.sources.gharchive.archive_server import PAGE, Archive, serving
 from tests.pipeline.sources.test_social_evolution import zip_of
 
@@ -24,6 +24,33 @@ def zip_archive(tmp_path):
 
 def fetch(url, lake, log=None):
     return fetch_social_evolution(url, lake, terms_accepted=True, log=log, settings=FAST)
+
+
+def test_a_url_is_downloaded_once_the_terms_are_accepted_and_only_once(zip_archive, lake):
+    url = f"{zip_archive.url}/{NAME}"
+    with pytest.raises(PermissionError, match=BY_HAND):
+        fetch_social_evolution(url, lake, terms_accepted=False)
+    assert zip_archive.requests == []
+    lines: list[str] = []
+    assert fetch(url, lake, lines.append) == fetch(url, lake)
+    assert len(zip_archive.requests) == len(zip_archive.requests_for(NAME)) == 1
+    assert "downloaded" in lines[0]
+
+
+def test_a_url_without_the_data_says_how_to_get_it_by_hand(zip_archive, lake):
+    with pytest.raises(ConnectionError, match=BY_HAND):
+        fetch(f"{zip_archive.url}/absent.zip", lake)
+
+
+def test_a_file_lost_since_the_download_is_downloaded_again(zip_archive, lake):
+    url = f"{zip_archive.url}/{NAME}"
+    fetch(url, lake)
+    (lake.social_evolution_raw / "SMS.csv").unlink()
+    with pytest.raises(FileNotFoundError, match="build social_evolution_files again"):
+        read_social_evolution(lake)
+    fetch(url, lake)
+    assert len(zip_archive.requests) == 2
+    assert read_social_evolution(lake).source == url
 
 
 @pytest.mark.parametrize("tags", ["md5", "opaque", "none"])
@@ -55,7 +82,7 @@ def test_a_password_and_a_query_are_nowhere_to_be_read(zip_archive, lake, tmp_pa
     url = zip_archive.url.replace("http://", "http://someone:s3cret@") + f"/{NAME}?token=t0ken"
     lines: list[str] = []
     files = fetch(url, lake, lines.append)
-    assert zip_archive.asked[0][1]["Authorization"].startswith("Basic ")
+    assert zip_archive.requests[0][1]["Authorization"].startswith("Basic ")
     assert files.source == f"{zip_archive.url}/{NAME}"
     lines.append(repr(files))
     for fault in (500, "login", "reset", "redirects", "slow headers", "huge length"):
@@ -76,9 +103,9 @@ def test_another_query_is_another_file_and_another_password_is_not(zip_archive, 
     base = f"{zip_archive.url}/{NAME}"
     fetch(f"{base}?file=1", lake)
     fetch(f"{base}?file=1".replace("http://", "http://someone:s3cret@"), lake)
-    assert len(zip_archive.asked) == 1
+    assert len(zip_archive.requests) == 1
     fetch(f"{base}?file=2", lake)
-    assert len(zip_archive.asked) == 2
+    assert len(zip_archive.requests) == 2
 
 
 def test_a_secret_that_was_stored_before_is_cut(zip_archive, lake):
@@ -87,7 +114,7 @@ def test_a_secret_that_was_stored_before_is_cut(zip_archive, lake):
     record = lake.social_evolution_raw / "source.json"
     record.write_text(json.dumps({"source": url, "sha256": files.sha256}))
     assert fetch(url, lake) == files
-    assert len(zip_archive.asked) == 1
+    assert len(zip_archive.requests) == 1
     assert not [word for word in SECRETS if word in record.read_text()]
 
 

@@ -56,14 +56,14 @@ def read(home: Path, day_of: date = DAY, text: str = "rows", parts: tuple[int, .
 def contents(home: Path) -> dict[str, bytes]:
     """Every file of a home but what it remembers of the storage."""
     files = (path for path in home.rglob("*") if path.is_file())
-    found = {path.relative_to(home).as_posix(): path.read_bytes() for path in files}
-    return {path: data for path, data in found.items() if not path.startswith("storage/")}
+    data_of = {path.relative_to(home).as_posix(): path.read_bytes() for path in files}
+    return {path: data for path, data in data_of.items() if not path.startswith("storage/")}
 
 
 def objects(bucket: Bucket) -> dict[str, bytes]:
     """Every object but the seals."""
-    found = {key: bucket.find(key) for key in bucket.list("") if not key.startswith("seals/")}
-    return {key: one.data for key, one in found.items() if one is not None}
+    stored = {key: bucket.find(key) for key in bucket.list("") if not key.startswith("seals/")}
+    return {key: one.data for key, one in stored.items() if one is not None}
 
 
 @pytest.fixture
@@ -311,12 +311,12 @@ def test_an_object_that_is_not_what_was_published_is_refused_and_can_be_mended(
     train(one.home, "first")
     one.publish(MODEL)
     key = f"{FOLDER}/weights.safetensors"
-    found = one.bucket.find(key)
-    assert found is not None
-    if (harmed := harm(found.data)) is None:
+    stored = one.bucket.find(key)
+    assert stored is not None
+    if (harmed := harm(stored.data)) is None:
         one.bucket.delete([key])
     else:
-        one.bucket.put(key, harmed, found.etag)
+        one.bucket.put(key, harmed, stored.etag)
     with pytest.raises(TornError, match=words):
         other.bring(MODEL)
     assert contents(other.home) == {}, "nothing of it came"
@@ -395,12 +395,12 @@ def test_a_seal_tells_who_published_what(homes: tuple[Storage, Storage]) -> None
     one, _ = homes
     train(one.home, "first")
     one.publish(MODEL)
-    found = one.bucket.find(seal_key(MODEL))
-    assert found is not None
-    seal = Seal.read(found.data)
+    stored = one.bucket.find(seal_key(MODEL))
+    assert stored is not None
+    seal = Seal.read(stored.data)
     assert not seal.is_open
     assert seal.by.endswith(str(one.home.resolve()))
-    assert set(json.loads(found.data)["files"]) == set(objects(one.bucket))
+    assert set(json.loads(stored.data)["files"]) == set(objects(one.bucket))
 
 
 def test_the_bucket_is_read_as_it_is_by_polars_pyarrow_and_duckdb(

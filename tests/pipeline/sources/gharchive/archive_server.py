@@ -31,12 +31,12 @@ class Archive:
     tags: str = "md5"
     more_headers: dict[str, str] = field(default_factory=dict)
     retry_after: str | None = None
-    asked: list[tuple[str, dict[str, str], int]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str], int]] = field(default_factory=list)
     sent_bytes: int = 0
     url: str = ""
 
     def requests_for(self, name):
-        return [(headers, code) for asked, headers, code in self.asked if asked == name]
+        return [(headers, code) for file, headers, code in self.requests if file == name]
 
     def tag(self, body, fault=None):
         """The ETag of a file, or a wrong one."""
@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, code, headers=None, body=b""):
         headers = {"Content-Length": str(len(body))} | self.archive.more_headers | (headers or {})
-        self.archive.asked.append((self.path[1:], dict(self.headers), code))
+        self.archive.requests.append((self.path[1:], dict(self.headers), code))
         self.send_response(code)
         for key, value in headers.items():
             if value is not None:
@@ -81,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def give(self, body, fault):
         """Answer with the file, or something that passes for it."""
-        turn = len(self.archive.asked)
+        turn = len(self.archive.requests)
         if fault in DAMAGES:
             body = DAMAGES[fault](body, turn)
         etag = self.archive.tag(body, fault)

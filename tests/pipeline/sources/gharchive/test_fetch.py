@@ -92,7 +92,7 @@ def test_an_hour_that_never_works_is_reported_and_costs_no_other(day_archive, la
     assert account.kept == 23 * 30
 
     del day_archive.always[NAMES[5]]
-    day_archive.asked.clear()
+    day_archive.requests.clear()
     day_archive.sent_bytes = 0
     fetch_day(DAY, lake, fast(day_archive), now=NOW)
     assert day_archive.sent_bytes <= len(day_archive.files[NAMES[5]])
@@ -116,7 +116,7 @@ def test_a_partial_file_of_another_run_is_resumed_unless_it_was_replaced(day_arc
         day_archive.always[NAMES[hour]] = "reset"
     assert fetch_day(DAY, lake, fast(day_archive, attempts=1), now=NOW)[0].status == "failed"
     day_archive.always.clear()
-    day_archive.asked.clear()
+    day_archive.requests.clear()
     day_archive.files[NAMES[1]] = hour_bodies[NAMES[7]]
     fetch_day(DAY, lake, fast(day_archive), now=NOW)
     assert [code for _, code in day_archive.requests_for(NAMES[0])] == [206]
@@ -128,13 +128,13 @@ def test_a_partial_file_of_another_run_is_resumed_unless_it_was_replaced(day_arc
 
 def test_an_unchanged_file_is_not_fetched_again_and_a_replaced_one_is(day_archive, lake, hour_bodies):
     fetch_day(DAY, lake, fast(day_archive), now=NOW)
-    day_archive.asked.clear()
+    day_archive.requests.clear()
     day_archive.sent_bytes = 0
     day_archive.files[NAMES[3]] = hour_bodies[NAMES[4]]
     later = NOW + timedelta(days=1)
     files = fetch_day(DAY, lake, fast(day_archive), now=later)
     assert day_archive.sent_bytes == len(hour_bodies[NAMES[4]])
-    assert [code for _, _, code in day_archive.asked].count(304) == 23
+    assert [code for _, _, code in day_archive.requests].count(304) == 23
     assert [file.fetched_at for file in files].count(later) == 1
     assert files[3].fetched_at == later
     assert read_day(DAY, lake, EventRules()).duplicates == 30
@@ -167,8 +167,8 @@ def test_an_archive_in_trouble_is_given_up_after_a_few_hours_and_asked_again_the
     assert {file.status for file in fetched} == {"failed"}
     assert len(fetched) == len(names)
     assert "hours in a row failed (503" in fetched[-1].reason
-    asked = {name for name, _, _ in day_archive.asked} & set(names)
-    assert LONGEST_STREAK <= len(asked) < LONGEST_STREAK + settings.connections
+    requested = {name for name, _, _ in day_archive.requests} & set(names)
+    assert LONGEST_STREAK <= len(requested) < LONGEST_STREAK + settings.connections
     day_archive.always = {}
     fetched = [file for _, files in fetch_days(days, lake, settings, now=NOW) for file in files]
     assert {file.status for file in fetched} == {"ok"}
@@ -184,7 +184,7 @@ def test_hours_that_fail_here_and_there_give_nothing_up(day_archive, lake):
 def test_an_etag_that_is_not_an_md5_still_tells_changes(day_archive, lake):
     day_archive.always[NAMES[0]] = "opaque etag"
     assert fetch_day(DAY, lake, fast(day_archive), now=NOW)[0].etag == '"v1-abc"'
-    day_archive.asked.clear()
+    day_archive.requests.clear()
     fetch_day(DAY, lake, fast(day_archive), now=NOW)
     assert [code for _, code in day_archive.requests_for(NAMES[0])] == [304]
 
@@ -211,7 +211,7 @@ def test_an_hour_that_appears_late_is_fetched(day_archive, lake, hour_bodies):
 def test_hours_that_never_existed_are_not_asked_for(day_archive, lake):
     files = fetch_day(date(2013, 3, 10), lake, fast(day_archive), now=NOW)
     assert [file.hour for file in files] == [0, 1, *range(3, 24)]
-    assert "2013-03-10-2.json.gz" not in {name for name, _, _ in day_archive.asked}
+    assert "2013-03-10-2.json.gz" not in {name for name, _, _ in day_archive.requests}
 
 
 def test_retry_after_is_honoured(day_archive, lake):
@@ -238,7 +238,7 @@ def test_a_trickling_download_is_given_up(day_archive, lake):
 
 def test_requests_say_who_asks(day_archive, lake):
     fetch_day(DAY, lake, fast(day_archive, user_agent="somebody/1.0"), now=NOW)
-    assert {headers["User-Agent"] for _, headers, _ in day_archive.asked} == {"somebody/1.0"}
+    assert {headers["User-Agent"] for _, headers, _ in day_archive.requests} == {"somebody/1.0"}
 
 
 def test_a_server_that_is_not_there_fails_every_hour_and_raises_nothing(lake):

@@ -316,7 +316,7 @@ def test_two_fetchers_of_an_hour_wait_for_each_other_and_ask_once(hour_archive, 
     hour_archive.always[NAME] = "short"
     fetch(hour_archive, lake, attempts=1)
     hour_archive.always.clear()
-    hour_archive.asked.clear()
+    hour_archive.requests.clear()
     arguments = (hour_archive.url, lake.home, 5)
     if two == "threads":
         workers = [threading.Thread(target=fetch_again_and_again, args=arguments) for _ in range(2)]
@@ -355,7 +355,7 @@ def test_days_that_are_held_need_no_archive(hour_archive, lake):
 def test_an_archive_that_answers_anything_is_there(hour_archive):
     hour_archive.always[""] = 503
     probe(fast(hour_archive))
-    assert len(hour_archive.asked) == 1
+    assert len(hour_archive.requests) == 1
 
 
 def test_a_password_in_the_address_is_nowhere_to_be_read(hour_archive, lake, tmp_path):

@@ -34,25 +34,25 @@ def hour_lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def made(lake: Lake) -> Reading:
+def read(lake: Lake) -> Reading:
     return make_reading(lake, FILE, EventRules())
 
 
 @pytest.mark.slow
 def test_runs_that_make_the_same_reading_at_once_all_have_it(hour_lake):
     with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        readings = list(pool.map(made, [hour_lake] * 12))
+        readings = list(pool.map(read, [hour_lake] * 12))
     assert {reading.counts.kept for reading in readings} == {50}
     assert readings[0] == load_reading(hour_lake, FILE, EventRules())
     assert list(readings_folder(hour_lake, DAY).iterdir()) == [readings[0].folder]
 
 
 def test_a_broken_reading_is_replaced_and_one_under_other_rules_removed(hour_lake):
-    first = made(hour_lake)
+    first = read(hour_lake)
     whole = first.events.read_bytes()
     first.events.write_bytes(whole[:-1])
     assert load_reading(hour_lake, FILE, EventRules()) is None
-    assert made(hour_lake).events.read_bytes() == whole
+    assert read(hour_lake).events.read_bytes() == whole
     other = make_reading(
         hour_lake, FILE, EventRules(associations=frozenset({"WatchEvent"}), communications=frozenset())
     )
@@ -74,18 +74,18 @@ def test_a_broken_reading_is_replaced_and_one_under_other_rules_removed(hour_lak
     ],
 )
 def test_a_note_that_says_nothing_of_a_reading_is_as_none(hour_lake, note):
-    first = made(hour_lake)
+    first = read(hour_lake)
     whole = (first.folder / "reading.json").read_bytes()
     (first.folder / "reading.json").write_bytes(note)
     assert load_reading(hour_lake, FILE, EventRules()) is None
     assert not has_reading(hour_lake, FILE)
-    assert (made(hour_lake).folder / "reading.json").read_bytes() == whole
+    assert (read(hour_lake).folder / "reading.json").read_bytes() == whole
 
 
 @pytest.mark.parametrize("key", ["signature", "checksums", "counts", "damage", "damaged"])
 @pytest.mark.parametrize("value", [None, 5, "odd", {}, ["odd"], {"odd": 1}])
 def test_a_note_with_an_odd_or_missing_value_is_as_none_or_as_it_was(hour_lake, key, value):
-    first = made(hour_lake)
+    first = read(hour_lake)
     path = first.folder / "reading.json"
     note = json.loads(path.read_text())
     for odd in (note | {key: value}, {name: note[name] for name in note if name != key}):
@@ -96,10 +96,10 @@ def test_a_note_with_an_odd_or_missing_value_is_as_none_or_as_it_was(hour_lake, 
 
 
 def test_a_table_of_the_same_size_with_other_bytes_is_no_part_of_a_reading(hour_lake):
-    first = made(hour_lake)
+    first = read(hour_lake)
     for table in first.tables:
         whole = bytearray(table.read_bytes())
         whole[len(whole) // 2] ^= 1
         table.write_bytes(whole)
         assert load_reading(hour_lake, FILE, EventRules()) is None
-        assert made(hour_lake) == first
+        assert read(hour_lake) == first
