@@ -105,9 +105,8 @@ class Chance:
         share = np.exp(log_intensity - outlook.largest[actor]) / outlook.total[actor]
         keys = pair_keys(actor, target, outlook.nodes)
         places = np.searchsorted(self.pairs.keys, keys)
-        met = np.isin(keys, self.pairs.keys)
-        habit = np.zeros(outlook.nodes)
-        habit[met] = self.habit[places[met]]
+        held = np.append(self.pairs.keys, -1)[places] == keys
+        habit = np.where(held, np.append(self.habit, 0.0)[places], 0.0)
         return self.hazard_of(evidence(share, usual[actor], habit / max(self.days, 1.0), day))
 
     def observe(self, outlook: Outlook, day: date, came: Pairs) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from pipeline.results.pairs import Pairs
 
 EVERYONE = 1024
-FEW = 128  # of the rest, spread evenly, who stand for it
+FEW = 64  # of the rest, spread evenly, who stand for it: more than a forecast lists
 AT_ONCE = 1 << 20  # places of a block: where every row holds everyone, all rows are one
 
 

@@ -27,7 +27,7 @@ from pipeline.schemas import FOLLOWING_BASELINES, FORECAST_SCORES
 ONLINE, AS_FORECAST = "online", "as_forecast"
 SCORES = FORECAST_SCORES.names[3:-1]
 SMALLEST = 1e-9  # a probability of nothing, or of certainty, would make one surprise infinite
-MOST_COMPARED = 40_000_000  # pairs that the communications of a day are compared with, one way of ranking
+MOST_COMPARED = 20_000_000  # pairs that the communications of a day are compared with, one way of ranking
 RANKED = {"position": pl.Int64, "rank_v": pl.Float64, "rank_u": pl.Float64, "log_score": pl.Float64}
 
 
