@@ -40,7 +40,7 @@ TEXT = 3_500  # bytes of prose in an event
 YEARS = (8_000_000, 24_000_000, 100_000_000)  # events
 PASSED = (100_000, 1_000_000, 5_000_000)  # events before those that are learned from
 MODELS = ("dyrep-bilinear", "ldg_learned_sparse-bilinear")
-FOLLOWED = (3_000, 10_000, 30_000)  # people
+FOLLOWED = (1_500, 3_000, 10_000)  # people
 
 
 def reading(size: int) -> Measured:
@@ -89,12 +89,11 @@ def told(name: str, seconds: Estimate, prices: Prices, stored: float = 0.0) -> N
 
 
 def tell_followed(prices: Prices, laws: dict[str, PowerLaw]) -> None:
-    """A day of a followed network."""
-    seconds, memory, kept = (laws[what].at(NODES) for what in ("seconds", "peak bytes", "kept bytes"))
+    """A day of a followed network; its memory follows no power law, for most of it are libraries."""
+    seconds, kept = laws["seconds"].at(NODES), laws["kept bytes"].at(NODES)
     print(
         f"a day of a followed network of {NODES:,}: {seconds.value:,.0f} s ({seconds.low:,.0f} to "
-        f"{seconds.high:,.0f}), {memory.value / 1e9:.1f} GB at most ({memory.low / 1e9:.1f} to "
-        f"{memory.high / 1e9:.1f}), {kept.value / 1e9:.2f} GB kept, "
+        f"{seconds.high:,.0f}), {kept.value / 1e9:.2f} GB kept, "
         f"{prices.of(seconds.value, kept.value):.3f} for it and a month's storage"
     )
 
