@@ -2,6 +2,8 @@
 
 `python -m benchmarks.following` makes up an archive in today's format and follows 1,000 accounts in it: a few
 small days to choose and train on, then one day of `--events` events, which is measured.
+`python -m benchmarks.following --crowd 3000 20000 100000` follows a made-up crowd of so many people for a day
+(`benchmarks.followed_crowd`), each in a process of its own.
 `python -m benchmarks.following --year FOLDER` replays the paper's GitHub network (its `events.parquet` and
 `nodes.parquet`) through 2013 as if it had been followed, and writes its track record into docs/results.md.
 """
@@ -17,6 +19,8 @@ from pathlib import Path
 
 import polars as pl
 
+from benchmarks.followed_crowd import followed_day
+from benchmarks.measure import alone
 from model.following.day import follow_until
 from pipeline.following.bring import bring
 from pipeline.following.record import track_record
@@ -213,10 +217,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=500_000, help="of the measured day")
     parser.add_argument("--nodes", type=int, default=1_000, help="how many accounts are followed")
+    parser.add_argument("--crowd", type=int, nargs="+", default=[], help="people of made-up crowds instead")
+    parser.add_argument("--variant", default="rem", help="that follows the crowds")
     parser.add_argument("--year", type=Path, help="the folder of the paper's GitHub network")
     parser.add_argument("--until", type=date.fromisoformat, default=LAST, help="the last day of the year")
     parser.add_argument("--scratch", type=Path, help="where to work; a temporary folder without it")
     arguments = parser.parse_args()
+    for people in arguments.crowd:
+        day = alone(followed_day, arguments.variant, people)
+        print(
+            f"{people:>9,} people, {arguments.variant}: {day['seconds']:,.1f} s of processor, "
+            f"{day['peak bytes'] / 1e6:,.0f} MB at most, {day['kept bytes'] / 1e6:,.1f} MB kept",
+            flush=True,
+        )
+    if arguments.crowd:
+        return
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
         if arguments.year is None:
             one_day(arguments.events, arguments.nodes, Path(scratch))

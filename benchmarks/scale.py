@@ -3,25 +3,24 @@
     python -m benchmarks.scale [--core-hour 0.05] [--gigabyte-month 0.02]
 
 Seconds are those of one core's processor time, each size in a process of its own. Answers: the whole archive
-read and normalized, the subnetwork of a year, an epoch at 100,000 nodes and 100 million events.
+read and normalized, the subnetwork of a year, an epoch at 100,000 nodes and 100 million events, a day of a
+followed network of 100,000.
 """
 
 import argparse
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from benchmarks.archive_year import write_year
 from benchmarks.extrapolate import Estimate, PowerLaw, Prices
+from benchmarks.followed_crowd import followed_day
 from benchmarks.gharchive import make_hour, modern
 from benchmarks.large import Question, measured
+from benchmarks.measure import Measured, alone, peak, size_of
 from benchmarks.subnetwork import with_pipeline
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import read_day
@@ -41,8 +40,7 @@ TEXT = 3_500  # bytes of prose in an event
 YEARS = (8_000_000, 24_000_000, 100_000_000)  # events
 PASSED = (100_000, 1_000_000, 5_000_000)  # events before those that are learned from
 MODELS = ("dyrep-bilinear", "ldg_learned_sparse-bilinear")
-
-Measured = dict[str, float]
+FOLLOWED = (1_500, 3_000, 10_000)  # people
 
 
 def reading(size: int) -> Measured:
@@ -71,22 +69,6 @@ def training(key: str, passed: int) -> Measured:
     return {"seconds": found["cpu_microseconds_per_event"] / 1e6, "peak bytes": peak()}
 
 
-def size_of(folder: Path) -> float:
-    """Bytes of all files below."""
-    return float(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
-
-
-def peak() -> float:
-    """The most memory that this process had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
-
-
-def alone(work: Callable[..., Measured], *arguments: Any) -> Measured:  # noqa: ANN401
-    """`work` in a process of its own."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(work, *arguments).result()
-
-
 def laws(name: str, sizes: Sequence[int], work: Callable[[int], Measured]) -> dict[str, PowerLaw]:
     """What was measured of `work` at three sizes, printed, and a law of each quantity."""
     rows = [alone(work, size) for size in sizes]
@@ -106,6 +88,16 @@ def told(name: str, seconds: Estimate, prices: Prices, stored: float = 0.0) -> N
     )
 
 
+def tell_followed(prices: Prices, laws: dict[str, PowerLaw]) -> None:
+    """A day of a followed network; its memory follows no power law, for most of it are libraries."""
+    seconds, kept = laws["seconds"].at(NODES), laws["kept bytes"].at(NODES)
+    print(
+        f"a day of a followed network of {NODES:,}: {seconds.value:,.0f} s ({seconds.low:,.0f} to "
+        f"{seconds.high:,.0f}), {kept.value / 1e9:.2f} GB kept, "
+        f"{prices.of(seconds.value, kept.value):.3f} for it and a month's storage"
+    )
+
+
 def main() -> None:
     """Measure everything, then tell what it comes to."""
     parser = argparse.ArgumentParser(
@@ -118,6 +110,7 @@ def main() -> None:
     hour = laws("an hour read, by its bytes of text", HOURS, reading)
     year = laws("a subnetwork", YEARS, subnetwork)
     models = {key: laws(f"an event of {key}", PASSED, partial(training, key)) for key in MODELS}
+    followed = laws("a followed day, by people", FOLLOWED, partial(followed_day, "rem"))
     size = ARCHIVE_BYTES / ARCHIVE_HOURS
     kept = hour["normalized bytes"].at(size).value * ARCHIVE_HOURS
     told(
@@ -128,6 +121,7 @@ def main() -> None:
         law = found["seconds"]  # of an event when x have passed; their sum is that of the power law
         epoch = law.at(EPOCH_EVENTS).times(EPOCH_EVENTS / (1 + law.slope))
         told(f"an epoch of {key}, 100,000 nodes, 100 million events", epoch, prices)
+    tell_followed(prices, followed)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from pipeline.following.record import (
     write_record,
 )
 from pipeline.following.rule import FOLLOWING, LATE_DAYS, FollowRule
-from pipeline.following.scores import baseline_rows, communications, model_rows
+from pipeline.following.scores import baseline_rows, communications, happened, model_rows
 from pipeline.following.window import DAY, Window, end_of
 from pipeline.lake import Lake, sweep
 from pipeline.locks import hold
@@ -167,14 +167,18 @@ class Chain:
         lanes, choice = self.lanes(before.serving), self.choice(before.serving)
         events, _ = lanes[0].days.of(day)
         past, digests = lanes[0].days.between(choice.window.first, day - DAY)
-        asked = communications(events, MOST_RANKED)
+        nodes = len(choice.names)
+        asked, came = communications(events, MOST_RANKED, nodes), happened(events, nodes)
+        u, v = events[asked.tolist()].select("u", "v").to_numpy().T
         rows = []
         for lane in lanes:
             model = lane.at(day - DAY)
-            hazard = model.hazard
+            # What was forecast is asked first: ranks of the day itself come with learning from it.
+            stood, given = model.ranks(u, v, came), model.pair_scores(came)
             ranks = lane.ranks(day)
-            rows += model_rows(lane.variant, past, events, ranks, hazard, -np.expm1(-hazard))
-        rows += baseline_rows(past, events, asked, len(choice.names), len(digests))
+            stood = stood[np.isin(asked, ranks["position"])]
+            rows += model_rows(lane.variant, past, events, ranks, stood, given)
+        rows += baseline_rows(past, events, asked, nodes, len(digests))
         return pl.DataFrame(rows, infer_schema_length=None).with_columns(
             dataset=pl.lit(FOLLOWING), as_of=pl.lit(end_of(day - DAY)), scored_until=pl.lit(end_of(day))
         )
@@ -182,7 +186,7 @@ class Chain:
     def forecasts(self, day: date, serving: date) -> pl.DataFrame:
         """The forecasts as of the end of a day."""
         parts = [
-            forecast_rows(lane.variant, lane.choice.names, lane.at(day).hazard, end_of(day))
+            forecast_rows(lane.variant, lane.choice.names, lane.at(day).hazards(), end_of(day))
             for lane in self.lanes(serving)
         ]
         return pl.concat(parts).with_columns(dataset=pl.lit(FOLLOWING))

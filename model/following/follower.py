@@ -8,8 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from pipeline.following.outlook import Outlook
 from pipeline.following.window import Window
 from pipeline.rem_variants import RemVariant
+from pipeline.results.pairs import Pairs
 from pipeline.variants import Variant
 
 Log = Callable[[str], None]
@@ -33,8 +35,14 @@ class Follower(Protocol):
         """Learn on through the next day: its events enter the state, and the weights follow."""
         ...
 
-    def outlook(self, as_of: datetime) -> np.ndarray:
-        """log λ of every ordered pair at a moment from the last event on: (N, N), −∞ on the diagonal."""
+    def outlook(self, as_of: datetime, also: Pairs) -> Outlook:
+        """log λ of every ordered pair at a moment from the last event on; in a large network of some pairs
+        that stand for all, with each of `also` for itself.
+        """
+        ...
+
+    def intensities(self, node: int, as_of: datetime, *, acts: bool) -> np.ndarray:
+        """log λ at that moment of `node` acting on everyone, or of everyone acting on it: (N)."""
         ...
 
     def save(self, path: Path, header: dict[str, Any]) -> None:

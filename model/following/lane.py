@@ -7,10 +7,9 @@ late data is put right by starting from the last snapshot that still holds.
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +21,17 @@ from pipeline.following.chance import Chance
 from pipeline.following.digest import digest_of
 from pipeline.following.events import FollowedDays
 from pipeline.following.files import FollowingFiles
+from pipeline.following.outlook import Block, Outlook
 from pipeline.following.rule import FOLLOWING, JUDGED_DAYS
-from pipeline.following.scores import communications, happened
+from pipeline.following.scores import Given, communications, happened, listed_ranks, pair_scores
 from pipeline.following.window import DAY, Window, end_of
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
+from pipeline.results.metrics import mid_ranks
+from pipeline.results.pairs import Pairs
 from pipeline.runs import commit
 
 Log = Callable[[str], None]
-VERSION = 1  # of what a day does: raise it when the same events would leave another model
+VERSION = 2  # of what a day does: raise it when the same events would leave another model
 MOST_RANKED = 2_000  # communications of a day that are ranked; of more, so many spread evenly
 
 
@@ -40,16 +42,46 @@ class Model:
     day: date
     follower: Follower
     chance: Chance
+    latest: tuple[np.ndarray, Outlook] | None = None  # and for which pairs that came true it was made
 
-    @cached_property
-    def log_intensity(self) -> np.ndarray:
-        """log λ (N, N) of every ordered pair as of the end of the day."""
-        return self.follower.outlook(end_of(self.day))
+    def outlook(self, came: Pairs | None = None) -> Outlook:
+        """log λ of every ordered pair as of the end of the day; in a large network with each of `came`."""
+        keys = self.chance.pairs.keys[:0] if came is None else came.keys
+        if self.latest is None or not (self.latest[1].is_whole or np.array_equal(self.latest[0], keys)):
+            self.latest = None  # there is room for one
+            also = Pairs(self.chance.pairs.nodes, np.union1d(self.chance.pairs.keys, keys))
+            self.latest = keys, self.follower.outlook(end_of(self.day), also)
+        return self.latest[1]
 
-    @property
-    def hazard(self) -> np.ndarray:
-        """Expected events (N, N) of every ordered pair on the day after."""
-        return self.chance.hazard(self.log_intensity, self.day + DAY)
+    def hazards(self, came: Pairs | None = None) -> Iterator[tuple[Block, np.ndarray]]:
+        """Events expected on the day after, block by block of the outlook: (B, W) each."""
+        for block in self.outlook(came).blocks():
+            yield block, self.chance.hazard(block, self.day + DAY)
+
+    def pair_scores(self, came: Pairs) -> dict[str, float]:
+        """How well the probabilities of the day after did, on which `came` came true."""
+        true = np.ones(len(came.keys), bool)
+        return pair_scores(
+            Given(-np.expm1(-hazard[stands]), block.values(came, true)[stands], block.weight[stands])
+            for block, hazard in self.hazards(came)
+            for stands in (block.weight > 0,)
+        )
+
+    def ranks(self, u: np.ndarray, v: np.ndarray, came: Pairs) -> np.ndarray:
+        """Ranks (E, 2) of v among all whom u may act on, and of u among all who may act on v, as forecast."""
+        outlook = self.outlook(came)
+        if outlook.is_whole:
+            return listed_ranks(np.concatenate([hazard for _, hazard in self.hazards(came)]), u, v)
+        usual, day = self.chance.partners(outlook), self.day + DAY
+
+        def rank(truth: int, node: int, *, acts: bool) -> float:
+            logs = self.follower.intensities(node, end_of(self.day), acts=acts)
+            hazard = self.chance.hazard_with_everyone(outlook, usual, logs, node, day, acts=acts)
+            return mid_ranks(hazard[None], np.array([truth]), np.array([node])).item()
+
+        both = zip(u.tolist(), v.tolist(), strict=True)
+        ranks = [(rank(v, u, acts=True), rank(u, v, acts=False)) for u, v in both]
+        return np.array(ranks).reshape(-1, 2)
 
 
 class Lane:
@@ -180,10 +212,12 @@ class Lane:
     def learn_on(self, model: Model, day: date) -> Model:
         """One day further: ranked with still weights, learned from, its outcome remembered; and stored."""
         events, _ = self.days.of(day)
-        expected = model.log_intensity
-        ranks = model.follower.rank(events, communications(events, MOST_RANKED))
+        nodes = len(self.choice.names)
+        came = happened(events, nodes)
+        expected = model.outlook(came)
+        ranks = model.follower.rank(events, communications(events, MOST_RANKED, nodes))
         model.follower.learn(events, day)
-        model.chance.observe(expected, day, happened(events, len(self.choice.names)))
+        model.chance.observe(expected, day, came)
         self.store(Model(day, model.follower, model.chance), ranks)
         return self.load(day)  # as any other process would go on: the last bits depend on where arrays lie
 

@@ -4,6 +4,7 @@ The survival integral reaches back `HORIZON` events: so many are kept with the m
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -19,15 +20,20 @@ from model.epochs import learn_batch
 from model.following.follower import Log
 from model.forward import advance_in_batches, current_embeddings
 from model.identity import VERSION, TrainingSettings
+from model.large.ranking import AT_ONCE, log_densities
 from model.parameters import Parameters, shapes_of
 from model.ranking import HORIZON, log_density, partner_densities, ranks, without_self
+from model.rem.audience import spread
 from model.run import Run, generators, new_run
 from model.state import State, initial_state
-from model.stream import Stream
+from model.stream import COMMUNICATION, Stream
+from pipeline.following.forecasts import PARTNERS
+from pipeline.following.outlook import EVERYONE, FEW, Outlook, Row
 from pipeline.following.rule import FOLLOWING
 from pipeline.following.scores import RANKED, communications
 from pipeline.following.window import Window, span
 from pipeline.progress import Progress
+from pipeline.results.pairs import Pairs
 from pipeline.variants import Variant
 
 MOST_LEARNED = 40_000  # the latest events of a window that weights learn from; all move the state
@@ -59,7 +65,7 @@ class PaperFamily:
         started = time.perf_counter()
         begin, settings = span(window.first)[0], self.settings
         run = new_run(stream_of(past, begin, nodes), self.variant, settings)
-        asked = communications(judged, MOST_MEASURED)
+        asked = communications(judged, MOST_MEASURED, nodes)
         measured: list[float] = []
         best = PaperFollower.after(self, begin, run)
         for epoch in range(settings.epochs):
@@ -166,6 +172,8 @@ class PaperFollower:
         if not len(asked):
             return pl.DataFrame(schema=RANKED)
         run = self.going_on(events, generators(self.family.settings.seeds, "ranking"))
+        if run.state.is_large:
+            return rank_among_many(run, asked)
         named, parts = run.parameters.named, []
         for seen in advance_in_batches(
             run.stream, run.variant, named, run.state, len(run.stream), run.random, run.settings.batch
@@ -190,13 +198,50 @@ class PaperFollower:
             schema=RANKED,
         )
 
-    def outlook(self, as_of: datetime) -> np.ndarray:  # noqa: ARG002 - others' intensities know the hour
-        """log λ (N, N), less what each pair let pass since its last event: it moves with events alone."""
+    def outlook(self, as_of: datetime, also: Pairs) -> Outlook:  # noqa: ARG002 - others know the hour
+        """log λ, less what each pair let pass since its last event: it moves with events alone."""
         torch.set_num_threads(1)
-        stream = stream_of(pl.DataFrame(), self.begin, self.nodes, self.past)
+        if self.nodes > EVERYONE:
+            return Outlook.of_rows(self.rows(also))
+        stream = self.stream()
         with torch.no_grad():
             z = current_embeddings(self.family.variant, self.state, self.parameters.named)
-            return partner_densities(stream, z, self.state, self.parameters.named)[0].float().numpy()
+            densities = partner_densities(stream, z, self.state, self.parameters.named)[0]
+        return Outlook.whole(densities.float().numpy())
+
+    def rows(self, also: Pairs) -> Iterator[Row]:
+        """The row of every node in a large network: the likeliest of all, `also`, and a few more.
+
+        Everyone is looked at, block by block: only so is it known who is likeliest.
+        """
+        for nodes in np.array_split(np.arange(self.nodes), -(-self.nodes // AT_ONCE)):
+            densities = self.densities(nodes)
+            densities[np.arange(len(nodes)), nodes] = -np.inf
+            likeliest = np.argpartition(-densities, PARTNERS, axis=1)[:, :PARTNERS]
+            largest = densities.max(1)
+            total = np.exp(densities - largest[:, None]).sum(1, dtype=np.float64)
+            for row, node in enumerate(nodes.tolist()):
+                met = also.partner[also.first[node] : also.first[node + 1]]
+                near = np.concatenate([likeliest[row], met])
+                partner, weight = spread(node, near, self.nodes, FEW)
+                logs = densities[row, partner]
+                yield Row(partner, weight, logs, float(largest[row]), float(total[row]))
+
+    def intensities(self, node: int, as_of: datetime, *, acts: bool) -> np.ndarray:  # noqa: ARG002
+        """log λ (N) of a node with everyone, whoever acts; see `Follower`."""
+        torch.set_num_threads(1)
+        return self.densities(np.array([node]))[0]
+
+    def densities(self, nodes: np.ndarray) -> np.ndarray:
+        """The same of several `nodes` (B): (B, N)."""
+        named = self.parameters.named
+        with torch.no_grad():
+            z = current_embeddings(self.family.variant, self.state, named)
+            return log_densities(self.stream(), z, self.state, named, nodes, COMMUNICATION)[0].numpy()
+
+    def stream(self) -> Stream:
+        """The past that survival reaches."""
+        return stream_of(pl.DataFrame(), self.begin, self.nodes, self.past)
 
     def save(self, path: Path, header: dict[str, Any]) -> None:
         """Weights, moments, state and the past that is looked back on in one file."""
@@ -235,9 +280,37 @@ def stream_of(
     )
 
 
+def rank_among_many(run: Run, asked: np.ndarray) -> pl.DataFrame:
+    """Ranks and log scores in a large network: the run's state is carried from one event to the next."""
+    stream, state, named = run.stream, run.state, run.parameters.named
+    begin, rows = state.position, []
+    with torch.no_grad():
+        for position in asked.tolist():
+            carry_to(run, begin + position)
+            ends = np.array([stream.u[state.position], stream.v[state.position]])
+            scores = log_densities(stream, state.z, state, named, ends, COMMUNICATION)  # (1, 2, N)
+            rank_v, rank_u = ranks(scores, ends[::-1].copy(), ends)[0].tolist()
+            logs = without_self(scores, ends).double().log_softmax(2)[0]
+            rows.append((position, rank_v, rank_u, float((logs[0, ends[1]] + logs[1, ends[0]]) / 2)))
+    return pl.DataFrame(rows, schema=RANKED, orient="row")
+
+
+def carry_to(run: Run, stop: int) -> None:
+    """Carry the state of a large network to `stop` without learning."""
+    from model.large.advance import carry  # compiled: only where it is needed
+
+    settings = run.settings
+    given = run.stream, run.variant, run.parameters.named, run.state, stop, run.random
+    carry(*given, settings.batch, settings.senders, run.workspace)
+
+
 def pass_by(run: Run, stop: int, progress: Progress) -> None:
     """Carry the state to `stop` without learning."""
     with torch.no_grad():
+        if run.state.is_large:
+            carry_to(run, stop)
+            progress.advance(stop)
+            return
         for seen in advance_in_batches(
             run.stream, run.variant, run.parameters.named, run.state, stop, run.random, run.settings.batch
         ):

@@ -19,20 +19,23 @@ from model.history.registry import listed
 from model.history.room import from_arrays, to_arrays
 from model.history.standard import Standard
 from model.history.state import History, new_history
+from model.rem.audience import most_popular, near_to, spread
 from model.rem.candidates import draw_candidates, learned_events
 from model.rem.learning import Fit, Sample, learn_batch, learn_epoch, new_fit, read_sample
 from model.rem.network import Layout, layout_of
-from model.rem.ranking import score_everyone
+from model.rem.ranking import compare, score_candidates, score_everyone
 from model.rem.settings import VERSION, RemSettings
 from model.rem.standard import standard_of, standard_tensors
 from model.stream import Stream
 from pipeline.following.events import FOLLOWED_EVENTS
+from pipeline.following.outlook import EVERYONE, FEW, Outlook, Row
 from pipeline.following.rule import FOLLOWING
 from pipeline.following.scores import RANKED, communications
 from pipeline.following.window import Window, span
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
 from pipeline.results.metrics import mid_ranks
+from pipeline.results.pairs import Pairs
 
 RATE = 3e-4  # of learning on: small and constant
 MOST_LEARNED = 40_000  # the latest events of a window that weights learn from; all enter the statistics
@@ -72,7 +75,7 @@ class RemFamily:
         sample_random = np.random.default_rng(2_013)
         measured: list[float] = []
         best = follower.fit
-        asked = communications(judged, MOST_MEASURED)
+        asked = communications(judged, MOST_MEASURED, nodes)
         for epoch in range(self.settings.epochs):
             follower.history = from_arrays(to_arrays(history))
             label = f"{self.variant.name}: epoch {epoch + 1}/{self.settings.epochs}"
@@ -206,6 +209,8 @@ class RemFollower:
         if not len(asked) or self.fit.standard is None:
             return pl.DataFrame(schema=RANKED)
         reading = self.reading(events, from_arrays(to_arrays(self.history)))
+        if self.nodes > EVERYONE:
+            return self.rank_among_many(reading, asked)
         stream, nodes = reading.events.stream, self.nodes
         everyone = np.arange(nodes)
         ranks, logs = np.empty((len(asked), 2)), np.empty((len(asked), 2))
@@ -230,13 +235,32 @@ class RemFollower:
             schema=RANKED,
         )
 
-    def outlook(self, as_of: datetime) -> np.ndarray:
-        """log λ (N, N) as of a moment; where nothing was learned yet, everyone is as likely."""
+    def rank_among_many(self, reading: Pass, asked: np.ndarray) -> pl.DataFrame:
+        """The same in a large network, event by event."""
+        rows = []
+        for position in asked.tolist():
+            reading.skip(position)
+            v, u = (compare(reading, position, side, self.fit.weights, self.layout) for side in range(2))
+            log_score = (v.log_share[0] + u.log_share[0]) / 2
+            rows.append((position, float(v.ranks[0]), float(u.ranks[0]), float(log_score)))
+        return pl.DataFrame(rows, schema=RANKED, orient="row")
+
+    def asking(self) -> Pass:
+        """A pass that answers from the history as it stands."""
+        return self.reading(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
+
+    def second_of(self, moment: datetime) -> float:
+        """A moment on the clock of the statistics."""
+        return (moment - self.begin).total_seconds()
+
+    def outlook(self, as_of: datetime, also: Pairs) -> Outlook:
+        """log λ as of a moment; where nothing was learned yet, everyone is as likely."""
         torch.set_num_threads(1)
+        if self.nodes > EVERYONE:
+            return Outlook.of_rows(self.rows(self.second_of(as_of), also))
         log_intensity = np.zeros((self.nodes, self.nodes), np.float32)
         if self.fit.standard is not None:
-            reading = self.reading(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
-            now = (as_of - self.begin).total_seconds()
+            reading, now = self.asking(), self.second_of(as_of)
             for nodes in batches(self.nodes, max(1, PAIRS_AT_ONCE // self.nodes)):
                 asked = zip(*(reading.ask(int(node), now) for node in nodes), strict=True)
                 answers = Answers(*(np.stack(part) for part in asked))
@@ -244,7 +268,29 @@ class RemFollower:
                     self.fit.weights, self.layout, answers, nodes, acts=True
                 )[0]
         np.fill_diagonal(log_intensity, -np.inf)
-        return log_intensity
+        return Outlook.whole(log_intensity)
+
+    def rows(self, now: float, also: Pairs) -> Iterator[Row]:
+        """The row of every node in a large network: partners, ends of paths, the popular, and a few more."""
+        reading, popular = self.asking(), most_popular(self.history, FEW)
+        for node in range(self.nodes):
+            met = also.partner[also.first[node] : also.first[node + 1]]
+            near = np.concatenate([near_to(reading, node, now), popular, met])
+            audience = spread(node, near, self.nodes, FEW)
+            yield Row.of(node, *audience, self.scores(reading, node, now, audience.nodes, acts=True))
+
+    def scores(self, reading: Pass, node: int, now: float, others: np.ndarray, *, acts: bool) -> np.ndarray:
+        """log λ of a node, which `acts` or is acted on, with `others` (M): (M)."""
+        if self.fit.standard is None:
+            return np.zeros(len(others))
+        return score_candidates(
+            reading, self.fit.weights, self.layout, node, now, others, acts=acts or not reading.by_role
+        )[0]
+
+    def intensities(self, node: int, as_of: datetime, *, acts: bool) -> np.ndarray:
+        """log λ (N) of a node with everyone; see `Follower`."""
+        torch.set_num_threads(1)
+        return self.scores(self.asking(), node, self.second_of(as_of), np.arange(self.nodes), acts=acts)
 
     def save(self, path: Path, header: dict[str, Any]) -> None:
         """Weights, moments, standard and statistics in one file."""

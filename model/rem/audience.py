@@ -15,6 +15,7 @@ from model.history.reading import Pass
 from model.history.state import ALL, MONTH, NONE, History
 
 MOST = 512  # latest partners, most popular nodes, and others, of each
+NOBODY = np.empty(0, np.int64)
 
 
 class Audience(NamedTuple):
@@ -29,33 +30,48 @@ class Audience(NamedTuple):
         return Audience(self.nodes[others], self.weight[others])
 
 
-def audience_of(reading: Pass, node: int, now: float, also: np.ndarray | None = None) -> Audience:
+def audience_of(reading: Pass, node: int, now: float, also: np.ndarray = NOBODY) -> Audience:
     """Whom to consider as targets of `node` at second `now`: `also` names some who are in any case."""
     everyone = reading.events.stream.nodes
-    is_near = np.ones(everyone, bool)
-    if everyone > SMALL:
-        reading.ask(node, now, others=np.empty(0, np.int64))  # walks along the paths
-        reached = reading.moment.paths
-        popular = np.argpartition(reading.history.node_fade[1, :, MONTH], -MOST)[-MOST:]
-        is_near[:] = False
-        for near in (partners_of(reading.history, node), reached.nodes[: reached.count[0]], popular, also):
-            is_near[[] if near is None else near] = True
-    weight = is_near.astype(np.float64)
-    weight[node], is_near[node] = 0.0, True
-    far = np.flatnonzero(~is_near)
-    few = far[np.linspace(0, len(far) - 1, min(MOST, len(far))).round().astype(int)]
-    weight[few], is_near[few] = len(far) / max(len(few), 1), True
-    nodes = np.flatnonzero(is_near)
-    return Audience(nodes, weight[nodes])
+    if everyone <= SMALL:
+        return spread(node, np.arange(everyone), everyone, 0)
+    popular = most_popular(reading.history, MOST)
+    near = np.concatenate([near_to(reading, node, now), popular, also])
+    return spread(node, near, everyone, MOST)
+
+
+def spread(node: int, near: np.ndarray, everyone: int, few: int) -> Audience:
+    """Those `near` to a node, each for itself, and `few` of the rest, spread evenly, that stand for all."""
+    near = np.union1d(near, [node])
+    rest = everyone - len(near)
+    chosen = np.linspace(0, rest - 1, min(few, rest)).round().astype(np.int64)
+    # Numbers without those who are near become nodes by stepping over these.
+    far = chosen + np.searchsorted(near - np.arange(len(near)), chosen, side="right")
+    nodes = np.concatenate([near, far])
+    weight = np.concatenate([(near != node).astype(float), np.full(len(far), rest / max(len(far), 1))])
+    order = np.argsort(nodes)
+    return Audience(nodes[order], weight[order])
+
+
+def near_to(reading: Pass, node: int, now: float) -> np.ndarray:
+    """A node's latest partners, and whom a path leads to from it at second `now`; some may be in it twice."""
+    reading.ask(node, now, others=NOBODY)  # walks along the paths
+    reached = reading.moment.paths
+    return np.concatenate([partners_of(reading.history, node), reached.nodes[: reached.count[0]]])
+
+
+def most_popular(history: History, count: int) -> np.ndarray:
+    """So many nodes that were acted on most of late."""
+    return np.argpartition(history.node_fade[1, :, MONTH], -count)[-count:]
 
 
 def partners_of(history: History, node: int) -> np.ndarray:
     """The latest partners of a node in either role, the latest first."""
-    found, slot = [], history.head[node, ALL]
-    while slot != NONE and len(found) < MOST:
-        found.append(history.target[slot])
+    partners, slot = [], history.head[node, ALL]
+    while slot != NONE and len(partners) < MOST:
+        partners.append(history.target[slot])
         slot = history.after[slot, ALL]
-    return np.array(found, np.int64)
+    return np.array(partners, np.int64)
 
 
 def most_active(history: History) -> np.ndarray:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from model.history.reading import Answers, Pass
 from model.history.registry import Statistic
-from model.rem.audience import audience_of
+from model.rem.audience import NOBODY, audience_of
 from model.rem.network import Layout, Weights, log_intensities, log_intensity
 from pipeline.progress import duration
 
@@ -53,7 +53,7 @@ class Explanation:
 
 @torch.no_grad()
 def explain(
-    reading: Pass, weights: Weights, layout: Layout, node: int, now: float, also: np.ndarray | None = None
+    reading: Pass, weights: Weights, layout: Layout, node: int, now: float, also: np.ndarray = NOBODY
 ) -> Explanation:
     """The first seed on the audience of `node` as its targets at second `now`, with those in `also`.
 

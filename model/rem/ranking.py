@@ -1,6 +1,7 @@
 """Ranking every node as an event's target and as its actor, the statistics made once for all seeds."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -111,25 +112,49 @@ def rank_among_many(
     reading: Pass, ranked: np.ndarray, weights: Weights, layout: Layout, advance: Callable[[int], None]
 ) -> np.ndarray:
     """The same in a network so large that one event's candidates are scored in parts, ties in bulk."""
-    stream, seeds = reading.events.stream, len(next(iter(weights.values())))
-    ranks = np.empty((seeds, len(ranked), 2))
+    ranks = np.empty((len(next(iter(weights.values()))), len(ranked), 2))
     for row, event in enumerate(ranked.tolist()):
         reading.skip(event)
-        ends = int(stream.u[event]), int(stream.v[event])
         for side in range(2):
-            known, truth = ends[side], ends[1 - side]
-            nodes, weight = candidates_of(reading, known)
-            acts = side == 0 or not reading.by_role
-            now = float(stream.seconds[event])
-            scores = score_candidates(reading, weights, layout, known, now, nodes, acts=acts)
-            # A truth that never did anything is one of those that the last candidate stands for.
-            place = min(int(np.searchsorted(nodes[:-1], truth)), len(nodes) - 1)
-            place = place if nodes[place] == truth else len(nodes) - 1
-            own = scores[:, place, None]
-            above, level = ((scores > own) * weight).sum(1), ((scores == own) * weight).sum(1) - 1
-            ranks[:, row, side] = above + level / 2
+            ranks[:, row, side] = compare(reading, event, side, weights, layout).ranks
         advance(1)
     return ranks
+
+
+class Comparison(NamedTuple):
+    """log λ of an event's node with M candidates, who stand for everyone, and where the truth is."""
+
+    scores: np.ndarray  # (S, M)
+    weight: np.ndarray  # (M) for how many each stands
+    truth: int
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """0-based rank of the truth among all nodes, ties sharing the mean rank: (S)."""
+        own = self.scores[:, self.truth, None]
+        above, level = ((self.scores > own) * self.weight).sum(1), (self.scores == own) * self.weight
+        return above + (level.sum(1) - 1) / 2
+
+    @property
+    def log_share(self) -> np.ndarray:
+        """Logarithm of the truth's share in λ of all nodes: (S)."""
+        scores = self.scores.astype(np.float64)
+        largest = scores.max(1)
+        total = (self.weight * np.exp(scores - largest[:, None])).sum(1)
+        return scores[:, self.truth] - largest - np.log(total)
+
+
+def compare(reading: Pass, event: int, side: int, weights: Weights, layout: Layout) -> Comparison:
+    """The event that `reading` stands before: candidates for its target (side 0), or for its actor (1)."""
+    stream = reading.events.stream
+    ends = int(stream.u[event]), int(stream.v[event])
+    anchor, truth = ends[side], ends[1 - side]
+    nodes, weight = candidates_of(reading, anchor)
+    acts, now = side == 0 or not reading.by_role, float(stream.seconds[event])
+    scores = score_candidates(reading, weights, layout, anchor, now, nodes, acts=acts)
+    # A truth that never did anything is one of those that the last candidate stands for.
+    place = min(int(np.searchsorted(nodes[:-1], truth)), len(nodes) - 1)
+    return Comparison(scores, weight, place if nodes[place] == truth else len(nodes) - 1)
 
 
 def candidates_of(reading: Pass, anchor: int) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,8 @@ opinion to believe, is learned from how earlier days came out. The hazard of a p
 
 with the model's share of the partner among all candidates, how many partners the node has on a usual day, on
 which share of days it acted on this one, and whether the day is a weekend. After each day w moves to the
-maximum of the day's likelihood and of a quadratic memory of the days before, which fades.
+maximum of the day's likelihood and of a quadratic memory of the days before, which fades. In a large network
+that likelihood is of some rows, others every day, that stand for all.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from typing import Self
 
 import numpy as np
 
+from pipeline.following.outlook import Block, Outlook
+from pipeline.results.pairs import Pairs, pair_keys
+
 FADING = 30.0  # days in which habits fade by e
 MEMORY = 0.97  # of what earlier days said about w, left after a day
 STEPS = 8  # of Newton's method a day: few are needed, w hardly moves
@@ -25,6 +29,7 @@ BEGIN = np.array([0.0, 1.0, 1.0, 0.0, 0.0])  # the hazard is partners · share
 STIFFNESS = 10.0  # of that beginning
 LEAST_SHARE, LEAST_PARTNERS, LEAST_HABIT = 1e-9, 1e-3, 1e-4
 LARGEST = 3.0  # of w · x: 1 − exp(−exp(3)) is certain
+MOST_ROWS = 4096  # that a day is learned from: there are five weights
 
 
 @dataclass
@@ -33,59 +38,96 @@ class Chance:
 
     weights: np.ndarray  # (5)
     precision: np.ndarray  # (5, 5)
-    habit: np.ndarray  # (N, N) float32: fading number of days on which the row acted on the column
+    pairs: Pairs  # those of which one ever acted on the other
+    habit: np.ndarray  # (P) float32: fading number of days on which it did
     days: float = 0.0  # fading number of days
 
     @classmethod
     def new(cls, nodes: int) -> Self:
         """Before the first day."""
-        return cls(BEGIN.copy(), STIFFNESS * np.eye(len(BEGIN)), np.zeros((nodes, nodes), np.float32))
+        nobody = Pairs(nodes, np.empty(0, np.int64))
+        return cls(BEGIN.copy(), STIFFNESS * np.eye(len(BEGIN)), nobody, np.empty(0, np.float32))
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
         """The one that `arrays` made."""
-        return cls(arrays["weights"], arrays["precision"], arrays["habit"], arrays["days"].item())
+        pairs = Pairs(arrays["nodes"].item(), arrays["pairs"])
+        return cls(arrays["weights"], arrays["precision"], pairs, arrays["habit"], arrays["days"].item())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What a file keeps of it."""
         return {
             "weights": self.weights,
             "precision": self.precision,
+            "nodes": np.array(self.pairs.nodes),
+            "pairs": self.pairs.keys,
             "habit": self.habit,
             "days": np.array(self.days),
         }
 
-    def evidence(self, log_intensity: np.ndarray, day: date) -> np.ndarray:
-        """x of every ordered pair for the events of `day`: (N, N, 5); on the diagonal it means nothing."""
-        logs = log_intensity.astype(np.float64)
-        logs = logs - logs.max(1, keepdims=True)
-        share = np.exp(logs) / np.exp(logs).sum(1, keepdims=True)
-        habit = self.habit.astype(np.float64) / max(self.days, 1.0)
-        partners = habit.sum(1, keepdims=True)
-        x = np.empty((*habit.shape, len(BEGIN)))
-        x[..., 0] = 1.0
-        x[..., 1] = np.log(share + LEAST_SHARE)
-        x[..., 2] = np.log(partners + LEAST_PARTNERS)
-        x[..., 3] = np.log(habit + LEAST_HABIT)
-        x[..., 4] = day.weekday() >= 5
-        return x
+    def habits(self, block: Block) -> np.ndarray:
+        """The share of days on which each of a block's nodes acted on those in its row: (B, W)."""
+        return block.values(self.pairs, self.habit).astype(np.float64) / max(self.days, 1.0)
 
-    def hazard(self, log_intensity: np.ndarray, day: date) -> np.ndarray:
-        """Expected events of every ordered pair on `day`, zero on the diagonal: (N, N)."""
-        hazard = np.exp(np.minimum(self.evidence(log_intensity, day) @ self.weights, LARGEST))
-        np.fill_diagonal(hazard, 0.0)
-        return hazard
+    def partners(self, outlook: Outlook) -> np.ndarray:
+        """How many partners each node has on a usual day: (N). Every pair that ever met is in its row."""
+        return np.concatenate([self.habits(block).sum(1) for block in outlook.blocks()])
 
-    def observe(self, log_intensity: np.ndarray, day: date, came: np.ndarray) -> None:
-        """Learn from a day for which `log_intensity` (N, N) was the forecast and `came` (N, N) came true."""
-        off_diagonal = ~np.eye(len(came), dtype=bool)
-        x, y = self.evidence(log_intensity, day)[off_diagonal], came[off_diagonal]
+    def evidence(self, block: Block, day: date) -> np.ndarray:
+        """x of the pairs of a block for the events of `day`: (B, W, 5); on the diagonal it means nothing."""
+        habit = self.habits(block)
+        return evidence(block.share, habit.sum(1, keepdims=True), habit, day)
+
+    def hazard(self, block: Block, day: date) -> np.ndarray:
+        """Events expected on `day` of each pair of a block: (B, W), zero of a node with itself and nobody."""
+        return np.where(block.weight > 0, self.hazard_of(self.evidence(block, day)), 0.0)
+
+    def hazard_of(self, x: np.ndarray) -> np.ndarray:
+        """Events expected of pairs with the evidence x (…, 5)."""
+        return np.exp(np.minimum(x @ self.weights, LARGEST))
+
+    def hazard_with_everyone(
+        self,
+        outlook: Outlook,
+        usual: np.ndarray,
+        log_intensity: np.ndarray,
+        node: int,
+        day: date,
+        *,
+        acts: bool,
+    ) -> np.ndarray:
+        """Events expected on `day` of `node` acting on everyone, or of everyone acting on it: (N).
+
+        `usual` are the `partners` of the outlook, `log_intensity` (N) is of exactly these pairs.
+        """
+        one, everyone = np.full(outlook.nodes, node), np.arange(outlook.nodes)
+        actor, target = (one, everyone) if acts else (everyone, one)
+        share = np.exp(log_intensity - outlook.largest[actor]) / outlook.total[actor]
+        keys = pair_keys(actor, target, outlook.nodes)
+        places = np.searchsorted(self.pairs.keys, keys)
+        held = np.append(self.pairs.keys, -1)[places] == keys
+        habit = np.where(held, np.append(self.habit, 0.0)[places], 0.0)
+        return self.hazard_of(evidence(share, usual[actor], habit / max(self.days, 1.0), day))
+
+    def observe(self, outlook: Outlook, day: date, came: Pairs) -> None:
+        """Learn from a day for which `outlook` was the forecast, and on which `came` came true.
+
+        Each of `came` stands for itself alone in its row.
+        """
+        every = -(-outlook.nodes // MOST_ROWS)
+        parts = []
+        for block in outlook.blocks(every, day.toordinal() % every):
+            stands = block.weight > 0
+            outcome = block.values(came, np.ones(len(came.keys), bool))
+            parts.append((self.evidence(block, day)[stands], outcome[stands], every * block.weight[stands]))
+        x, y, weight = (np.concatenate(part) for part in zip(*parts, strict=True))  # (M, 5), (M), (M)
         before, memory = self.weights, MEMORY * self.precision
 
         def likelihood(weights: np.ndarray) -> float:
             hazard = np.exp(np.minimum(x @ weights, LARGEST))
             moved = weights - before
-            return float(np.where(y, np.log(-np.expm1(-hazard)), -hazard).sum() - moved @ memory @ moved / 2)
+            logs = np.where(y, np.log(-np.expm1(-hazard)), -hazard)
+            return float((weight * logs).sum() - moved @ memory @ moved / 2)
 
         weights, reached = before, likelihood(before)
         information = np.zeros_like(memory)
@@ -94,8 +136,8 @@ class Chance:
             chance = -np.expm1(-hazard)
             slope = hazard * np.exp(-hazard)  # of the chance, along w · x
             spread = np.maximum(chance * (1 - chance), 1e-12)
-            information = x.T @ (x * (slope * slope / spread)[:, None])
-            gradient = x.T @ ((y - chance) * slope / spread) - memory @ (weights - before)
+            information = x.T @ (x * (weight * (slope * slope / spread))[:, None])
+            gradient = x.T @ (weight * ((y - chance) * slope / spread)) - memory @ (weights - before)
             step = np.linalg.solve(memory + information, gradient)
             for _ in range(HALVINGS):  # a step that leads down leads too far
                 if likelihood(weights + step) >= reached:
@@ -105,8 +147,23 @@ class Chance:
         self.weights, self.precision = weights, memory + information
         self.remember(came)
 
-    def remember(self, came: np.ndarray) -> None:
+    def remember(self, came: Pairs) -> None:
         """A day enters the habits."""
         left = exp(-1 / FADING)
-        self.habit = self.habit * np.float32(left) + came.astype(np.float32)
+        pairs = Pairs(came.nodes, np.union1d(self.pairs.keys, came.keys))
+        habit = np.zeros(len(pairs.keys), np.float32)
+        habit[np.searchsorted(pairs.keys, self.pairs.keys)] = self.habit * np.float32(left)
+        habit[np.searchsorted(pairs.keys, came.keys)] += np.float32(1)
+        self.pairs, self.habit = pairs, habit
         self.days = self.days * left + 1
+
+
+def evidence(share: np.ndarray, partners: np.ndarray, habit: np.ndarray, day: date) -> np.ndarray:
+    """x (…, 5) from a pair's share and habit, and the node's usual number of partners."""
+    x = np.empty((*np.broadcast_shapes(share.shape, habit.shape), len(BEGIN)))
+    x[..., 0] = 1.0
+    x[..., 1] = np.log(share + LEAST_SHARE)
+    x[..., 2] = np.log(partners + LEAST_PARTNERS)
+    x[..., 3] = np.log(habit + LEAST_HABIT)
+    x[..., 4] = day.weekday() >= 5
+    return x

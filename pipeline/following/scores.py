@@ -5,7 +5,8 @@ nothing is ranked on the same events, both ways of looking at it: *online*, wher
 *as forecast*, as it stood when the day began.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -20,17 +21,22 @@ from pipeline.results.baselines import (
     undirected,
 )
 from pipeline.results.metrics import metrics, mid_ranks, with_history
-from pipeline.results.pairs import Pairs
+from pipeline.results.pairs import Pairs, pair_keys
 from pipeline.schemas import FOLLOWING_BASELINES, FORECAST_SCORES
 
 ONLINE, AS_FORECAST = "online", "as_forecast"
 SCORES = FORECAST_SCORES.names[3:-1]
 SMALLEST = 1e-9  # a probability of nothing, or of certainty, would make one surprise infinite
+MOST_COMPARED = 20_000_000  # pairs that the communications of a day are compared with, one way of ranking
 RANKED = {"position": pl.Int64, "rank_v": pl.Float64, "rank_u": pl.Float64, "log_score": pl.Float64}
 
 
-def communications(events: pl.DataFrame, most: int) -> np.ndarray:
-    """The positions of a day's communications; of more than `most`, so many spread evenly over the day."""
+def communications(events: pl.DataFrame, most: int, nodes: int) -> np.ndarray:
+    """The positions of a day's communications; of more than `most`, so many spread evenly over the day.
+
+    Ranking one compares it with all `nodes`, twice: in a large network fewer are ranked.
+    """
+    most = max(1, min(most, MOST_COMPARED // (2 * nodes)))
     every = np.flatnonzero((events["kind"] == "communication").to_numpy())
     return every if len(every) <= most else every[np.linspace(0, len(every) - 1, most).round().astype(int)]
 
@@ -50,11 +56,11 @@ def baseline_predictors(table: pl.DataFrame, nodes: int) -> Iterator[Predictor]:
 
 
 def baseline_rows(
-    past: pl.DataFrame, events: pl.DataFrame, positions: np.ndarray, nodes: int, days: int
+    past: pl.DataFrame, events: pl.DataFrame, asked: np.ndarray, nodes: int, days: int
 ) -> list[dict]:
-    """The scores of what learns nothing on the events at `positions`; `days` is how many the past spans."""
+    """The scores of what learns nothing, on the events `asked` about; `days` is how many the past spans."""
     table = numbered(past, events)
-    judged = table[(positions + past.height).tolist()]
+    judged = table[(asked + past.height).tolist()]
     rows = []
     for how in (ONLINE, AS_FORECAST):
         for name, predictor in zip(FOLLOWING_BASELINES, baseline_predictors(table, nodes), strict=True):
@@ -63,7 +69,7 @@ def baseline_rows(
             ranked = ranked.with_columns(judged["pair"])
             row = score_row(name, how, ranked, learns=False)
             if name == "frequency" and how == AS_FORECAST:
-                row |= pair_scores(habit(past, nodes, days), happened(events, nodes))
+                row |= pair_scores([habit(past, happened(events, nodes), days)])
             rows.append(row)
     return rows
 
@@ -73,23 +79,15 @@ def model_rows(
     past: pl.DataFrame,
     events: pl.DataFrame,
     online_ranks: pl.DataFrame,
-    log_intensity: np.ndarray,
-    probability: np.ndarray,
+    stood: np.ndarray,
+    given: dict[str, float],
 ) -> list[dict]:
-    """The scores of a model: its ranks online, and its forecast (N, N) as it stood."""
-    positions = online_ranks["position"].to_numpy()
-    table = numbered(past, events)
-    judged = table[(positions + past.height).tolist()]
-    pair = judged["pair"]
-    stood = listed_ranks(log_intensity, judged["u"].to_numpy(), judged["v"].to_numpy())
+    """The scores of a model: its ranks online, and of its forecast the ranks (E, 2) and the pair scores."""
+    pair = numbered(past, events)["pair"][(online_ranks["position"].to_numpy() + past.height).tolist()]
     as_forecast = pl.DataFrame({"rank_v": stood[:, 0], "rank_u": stood[:, 1], "pair": pair})
     row = score_row(name, ONLINE, online_ranks.with_columns(pair), learns=True)
     row["log_score"] = online_ranks["log_score"].mean()
-    return [
-        row,
-        score_row(name, AS_FORECAST, as_forecast, learns=True)
-        | pair_scores(probability, happened(events, len(probability))),
-    ]
+    return [row, score_row(name, AS_FORECAST, as_forecast, learns=True) | given]
 
 
 def listed_ranks(scores: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -108,31 +106,48 @@ def score_row(name: str, how: str, ranked: pl.DataFrame, *, learns: bool) -> dic
     return {column: row[column] for column in SCORES}
 
 
-def happened(events: pl.DataFrame, nodes: int) -> np.ndarray:
-    """Whether each node acted on each other: (N, N)."""
+def happened(events: pl.DataFrame, nodes: int) -> Pairs:
+    """The ordered pairs of which one acted on the other."""
     came = events.filter(pl.col("kind") == "communication")
-    matrix = np.zeros((nodes, nodes), bool)
-    matrix[came["u"].to_numpy(), came["v"].to_numpy()] = True
-    return matrix
+    return Pairs(nodes, np.unique(pair_keys(came["u"].to_numpy(), came["v"].to_numpy(), nodes)))
 
 
-def habit(past: pl.DataFrame, nodes: int, days: int) -> np.ndarray:
-    """The share of past days on which each node acted on each other, (N, N).
+@dataclass(frozen=True)
+class Given:
+    """Probabilities that were given, and what came: of M pairs, each of which stands for `weight` of them."""
+
+    probability: np.ndarray  # (M)
+    outcome: np.ndarray  # (M) bool
+    weight: np.ndarray  # (M)
+
+
+def habit(past: pl.DataFrame, came: Pairs, days: int) -> Given:
+    """The share of past days on which each node acted on each other; the last stands for all that never met.
 
     A pair that never met gets the share of an average pair, counted as one day of evidence.
     """
+    nodes = came.nodes
+    every_pair = nodes * (nodes - 1)
     met = past.filter(pl.col("kind") == "communication").select("u", "v", day=pl.col("created_at").dt.date())
     met = met.unique().group_by("u", "v").len("days")
-    shares = np.zeros((nodes, nodes))
-    shares[met["u"].to_numpy(), met["v"].to_numpy()] = met["days"].to_numpy()
-    average = shares.sum() / max(days * nodes * (nodes - 1), 1)
-    return (shares + average) / (days + 1)
+    keys = pair_keys(met["u"].to_numpy(), met["v"].to_numpy(), nodes)
+    counted = np.union1d(keys, came.keys)
+    shares = np.zeros(len(counted) + 1)
+    shares[np.searchsorted(counted, keys)] = met["days"].to_numpy()
+    average = shares.sum() / max(days * every_pair, 1)
+    return Given(
+        (shares + average) / (days + 1),
+        np.append(np.isin(counted, came.keys), np.False_),
+        np.append(np.ones(len(counted)), every_pair - len(counted)),
+    )
 
 
-def pair_scores(probability: np.ndarray, came: np.ndarray) -> dict[str, float]:
-    """Log and Brier score of probabilities (N, N) over all ordered pairs of different nodes."""
-    off_diagonal = ~np.eye(len(came), dtype=bool)
-    bounded = np.clip(probability[off_diagonal].astype(np.float64), SMALLEST, 1 - SMALLEST)
-    outcome = came[off_diagonal]
-    logs = np.where(outcome, np.log(bounded), np.log1p(-bounded))
-    return {"log_score": float(logs.mean()), "brier": float(np.square(bounded - outcome).mean())}
+def pair_scores(parts: Iterable[Given]) -> dict[str, float]:
+    """Log and Brier score of probabilities over all ordered pairs of different nodes, which come in parts."""
+    logs = squares = pairs = 0.0
+    for part in parts:
+        given = np.clip(part.probability, SMALLEST, 1 - SMALLEST)
+        logs += (part.weight * np.where(part.outcome, np.log(given), np.log1p(-given))).sum()
+        squares += (part.weight * np.square(given - part.outcome)).sum()
+        pairs += part.weight.sum()
+    return {"log_score": float(logs / pairs), "brier": float(squares / pairs)}

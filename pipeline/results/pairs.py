@@ -32,7 +32,7 @@ def pair_keys(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The ordered pairs of different nodes that ever meet, in both directions: places 0…P−1 of arrays.
+    """Ordered pairs of different nodes, most often those that ever meet: places 0…P−1 of arrays.
 
     A row of the matrix that nobody makes is a stretch of places: the partners of node u are
     `partner[first[u]:first[u + 1]]`.
@@ -43,7 +43,7 @@ class Pairs:
 
     @classmethod
     def of(cls, nodes: int, *meetings: pl.DataFrame) -> "Pairs":
-        """Those that the columns u and v of any frame name."""
+        """Those that the columns u and v of any frame name, in both directions."""
         met = pl.concat([frame.select(pl.col("u", "v").cast(pl.Int64)) for frame in meetings]).unique()
         u, v = met.filter(pl.col("u") != pl.col("v")).to_numpy().T
         return cls(nodes, np.union1d(pair_keys(u, v, nodes), pair_keys(v, u, nodes)))

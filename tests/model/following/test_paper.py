@@ -14,6 +14,7 @@ from model.following.paper import PaperFamily, PaperFollower
 from model.identity import TrainingSettings
 from pipeline.following.events import FOLLOWED_EVENTS
 from pipeline.following.window import DAY, Window, span
+from pipeline.results.pairs import Pairs
 from pipeline.variants import variant_named
 
 NODES, EVENTS = 6, 40  # of a day
@@ -50,6 +51,12 @@ def all_of(follower: PaperFollower, folder: Path) -> dict[str, torch.Tensor]:
     return paper.read_tensors(path)[0]
 
 
+def dense(follower: PaperFollower) -> np.ndarray:
+    """log λ of all pairs: (N, N)."""
+    nobody = Pairs(NODES, np.empty(0, np.int64))
+    return follower.outlook(follower.begin, nobody).log_intensity.reshape(NODES, NODES)
+
+
 def assert_equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -63,15 +70,15 @@ def test_a_file_holds_all_that_days_go_on_from_and_asking_changes_nothing(
     before = all_of(follower, tmp_path)
     days = list(Window(WINDOW.last - DAY, WINDOW.last))
     loaded, _ = follower.family.load(tmp_path / "model.safetensors")
-    outlook = follower.outlook(span(days[0])[0])
+    outlook = dense(follower)
     assert np.isneginf(np.diag(outlook)).all()
     assert np.isfinite(outlook[~np.eye(NODES, dtype=bool)]).all()
     for day in days:
         events = day_of(day)
-        positions = np.flatnonzero((events["kind"] == "communication").to_numpy())[::3]
-        ranks = follower.rank(events, positions)
-        assert ranks.equals(loaded.rank(events, positions))
-        assert ranks["position"].to_list() == positions.tolist()
+        asked = np.flatnonzero((events["kind"] == "communication").to_numpy())[::3]
+        ranks = follower.rank(events, asked)
+        assert ranks.equals(loaded.rank(events, asked))
+        assert ranks["position"].to_list() == asked.tolist()
         assert ranks.select(pl.col("rank_v", "rank_u").is_between(0, NODES - 2)).to_numpy().all()
         assert (ranks["log_score"] < 0).all()
         assert_equal(all_of(follower, tmp_path), before)
@@ -88,11 +95,11 @@ def test_no_more_of_the_past_is_kept_than_survival_reaches(
     for module in (paper, "model.ranking"):
         name = module if isinstance(module, str) else module.__name__
         monkeypatch.setattr(f"{name}.HORIZON", 30)
-    shortened = PaperFollower.after(whole.family, whole.begin, whole.going_on(pl.DataFrame(), []))
-    assert len(shortened.past["u"]) == 30 < len(whole.past["u"])
+    kept = PaperFollower.after(whole.family, whole.begin, whole.going_on(pl.DataFrame(), []))
+    assert len(kept.past["u"]) == 30 < len(whole.past["u"])
     events = day_of(WINDOW.last)
-    assert shortened.rank(events, np.arange(EVENTS)).equals(whole.rank(events, np.arange(EVENTS)))
-    np.testing.assert_array_equal(shortened.outlook(whole.begin), whole.outlook(whole.begin))
+    assert kept.rank(events, np.arange(EVENTS)).equals(whole.rank(events, np.arange(EVENTS)))
+    np.testing.assert_array_equal(dense(kept), dense(whole))
 
 
 def test_a_variant_that_cannot_follow_is_refused_with_those_that_can() -> None:

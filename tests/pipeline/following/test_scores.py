@@ -6,18 +6,22 @@ import numpy as np
 import polars as pl
 import pytest
 
+from pipeline.following import scores
 from pipeline.following.events import FOLLOWED_EVENTS
 from pipeline.following.scores import (
     AS_FORECAST,
     ONLINE,
     SCORES,
+    Given,
     baseline_rows,
     communications,
     habit,
     happened,
+    listed_ranks,
     model_rows,
     pair_scores,
 )
+from pipeline.results.pairs import Pairs
 
 N = 7
 
@@ -44,6 +48,16 @@ PAST = some_events(0, 40, datetime(2026, 6, 1))
 TODAY = some_events(1, 25, datetime(2026, 6, 2))
 
 
+HALVES = (slice(0, 20), slice(20, None))
+
+
+def matrix_of(pairs: Pairs) -> np.ndarray:
+    """Whether each pair is one of `pairs`: (N, N)."""
+    matrix = np.zeros((N, N), bool)
+    matrix.ravel()[pairs.keys] = True
+    return matrix
+
+
 def rank_of(scores: np.ndarray, truth: int, source: int) -> float:
     """Candidates above, and half of those level."""
     others = [node for node in range(N) if node != source]
@@ -54,20 +68,23 @@ def rank_of(scores: np.ndarray, truth: int, source: int) -> float:
 
 def test_a_models_forecast_is_scored_as_it_stood() -> None:
     random = np.random.default_rng(3)
-    scores, probability = random.random((N, N)), random.random((N, N))
-    positions = communications(TODAY, 1000)
+    scores = random.random((N, N))
+    asked = communications(TODAY, 1000, N)
     ranked = pl.DataFrame(
         {
-            "position": positions,
-            "rank_v": random.random(len(positions)),
+            "position": asked,
+            "rank_v": random.random(len(asked)),
             "rank_u": 0.0,
-            "log_score": random.random(len(positions)),
+            "log_score": random.random(len(asked)),
         }
     )
-    online, stood = model_rows("rem", PAST, TODAY, ranked, scores, probability)
+    u, v = TODAY[asked.tolist()].select("u", "v").to_numpy().T
+    given = {"log_score": -0.5, "brier": 0.25}
+    online, stood = model_rows("rem", PAST, TODAY, ranked, listed_ranks(scores, u, v), given)
+    assert given.items() <= stood.items()
     ranks = [
         (rank_of(scores[u], v, u), rank_of(scores[:, v], u, v))
-        for u, v in TODAY[positions.tolist()].select("u", "v").iter_rows()
+        for u, v in TODAY[asked.tolist()].select("u", "v").iter_rows()
     ]
     assert stood["mar"] == pytest.approx(np.mean(ranks))
     assert stood["mrr"] == pytest.approx(np.mean([1 / (rank + 1) for both in ranks for rank in both]))
@@ -86,7 +103,7 @@ def test_a_models_forecast_is_scored_as_it_stood() -> None:
 
 def test_probabilities_are_scored_over_every_ordered_pair() -> None:
     probability = np.random.default_rng(4).random((N, N))
-    came = happened(TODAY, N)
+    came, others = matrix_of(happened(TODAY, N)), ~np.eye(N, dtype=bool)
     logs, squares = [], []
     for a in range(N):
         for b in range(N):
@@ -94,15 +111,17 @@ def test_probabilities_are_scored_over_every_ordered_pair() -> None:
                 p = probability[a, b] if came[a, b] else 1 - probability[a, b]
                 logs.append(np.log(p))
                 squares.append((1 - p) ** 2)
-    scores = pair_scores(probability, came)
-    assert scores["log_score"] == pytest.approx(np.mean(logs))
-    assert scores["brier"] == pytest.approx(np.mean(squares))
+    every = Given(probability[others], came[others], np.ones(N * (N - 1)))
+    halves = [Given(every.probability[part], every.outcome[part], every.weight[part]) for part in HALVES]
+    told = pair_scores(halves)
+    assert told["log_score"] == pytest.approx(np.mean(logs))
+    assert told["brier"] == pytest.approx(np.mean(squares))
     assert came.sum() == TODAY.filter(pl.col("kind") == "communication").select("u", "v").n_unique()
 
 
 def test_what_learns_nothing_goes_on_observing_online_and_stands_still_as_forecast() -> None:
-    positions = communications(TODAY, 1000)
-    rows = {(row["predictor"], row["how"]): row for row in baseline_rows(PAST, TODAY, positions, N, 1)}
+    asked = communications(TODAY, 1000, N)
+    rows = {(row["predictor"], row["how"]): row for row in baseline_rows(PAST, TODAY, asked, N, 1)}
     for how in (ONLINE, AS_FORECAST):
         counts = np.zeros((N, N))
         ranks = []
@@ -114,33 +133,44 @@ def test_what_learns_nothing_goes_on_observing_online_and_stands_still_as_foreca
                 counts[u, v] += 1
                 counts[v, u] += 1
         assert rows["frequency", how]["mar"] == pytest.approx(np.mean(ranks))
-        assert rows["recency", how]["events"] == len(positions)
+        assert rows["recency", how]["events"] == len(asked)
     assert rows["frequency", AS_FORECAST]["brier"] is not None
     assert rows["recency", AS_FORECAST]["brier"] is None
 
 
 def test_a_day_without_events_has_scores_without_numbers() -> None:
     nothing = TODAY.head(0)
-    rows = baseline_rows(PAST, nothing, communications(nothing, 10), N, 1)
+    rows = baseline_rows(PAST, nothing, communications(nothing, 10, N), N, 1)
     assert {row["events"] for row in rows} == {0}
     assert {row["mar"] for row in rows} == {None}
 
 
 def test_a_busy_day_is_judged_on_events_spread_over_it() -> None:
-    positions = communications(TODAY, 5)
-    kinds = TODAY["kind"].to_numpy()[positions]
-    assert len(set(positions)) == 5
+    asked = communications(TODAY, 5, N)
+    kinds = TODAY["kind"].to_numpy()[asked]
+    assert len(set(asked)) == 5
     assert (kinds == "communication").all()
-    assert positions[0] < 5
-    assert positions[-1] > TODAY.height - 5
+    assert asked[0] < 5
+    assert asked[-1] > TODAY.height - 5
 
 
 def test_habit_is_the_share_of_days_on_which_a_pair_met() -> None:
     twice = pl.concat([PAST, PAST, TODAY])
-    shares = habit(twice, N, 2)
-    both = set(PAST.filter(pl.col("kind") == "communication").select("u", "v").iter_rows()) & set(
-        TODAY.filter(pl.col("kind") == "communication").select("u", "v").iter_rows()
-    )
-    strongest = np.argwhere(shares >= shares.max() - 1e-12)
-    assert {tuple(map(int, pair)) for pair in strongest} == both
-    assert 0 < shares.min() < 0.5
+    given = habit(twice, happened(TODAY, N), 2)
+    days: dict[tuple[int, int], set] = {}
+    for u, v, kind, at in twice.select("u", "v", "kind", "created_at").iter_rows():
+        if kind == "communication":
+            days.setdefault((u, v), set()).add(at.date())
+    average = sum(map(len, days.values())) / (2 * N * (N - 1))
+    came = matrix_of(happened(TODAY, N))
+    shares = np.array([[(len(days.get((u, v), ())) + average) / 3 for v in range(N)] for u in range(N)])
+    others = ~np.eye(N, dtype=bool)
+    dense = pair_scores([Given(shares[others], came[others], np.ones(N * (N - 1)))])
+    assert pair_scores([given]) == pytest.approx(dense, rel=1e-14)
+    assert given.weight.sum() == N * (N - 1)
+    assert len(given.weight) < N * (N - 1)
+
+
+def test_of_a_large_network_fewer_communications_are_ranked() -> None:
+    assert len(communications(TODAY, 1000, scores.MOST_COMPARED // 6)) == 3
+    assert len(communications(TODAY, 1000, scores.MOST_COMPARED)) == 1

@@ -1,0 +1,116 @@
+"""A crowd that is followed: one day scored, learned on and forecast, in a network of any size.
+
+People do ten things each in ninety days (`benchmarks.crowd`). The model has read the days before, and its
+weights are those before the first step: what a day costs does not depend on them. It is made in a process of
+its own, so that the peak memory of the day is the day's.
+"""
+
+import tempfile
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+import polars as pl
+
+from benchmarks.crowd import START, TYPE_SHARES, TYPES, crowd
+from benchmarks.measure import Measured, alone, peak, size_of
+from model.following.day import Chain
+from model.following.families import family_of
+from model.following.follower import Family, Follower
+from model.following.lane import Lane, Model
+from model.following.paper import PaperFamily, PaperFollower, pass_by, stream_of
+from model.following.rem import RemFamily, RemFollower, seconds_of_day, seconds_of_week, types_of
+from model.history.state import new_history
+from model.rem.learning import new_fit
+from model.run import new_run
+from model.stream import ASSOCIATION
+from pipeline.following.chance import Chance
+from pipeline.following.choice import PEOPLE, Choice
+from pipeline.following.digest import digest_of
+from pipeline.following.events import FOLLOWED_EVENTS, FollowedDays
+from pipeline.following.record import DayRecord
+from pipeline.following.rule import JUDGED_DAYS, FollowRule
+from pipeline.following.scores import happened
+from pipeline.following.window import DAY, Window, span
+from pipeline.lake import Lake
+from pipeline.progress import Progress
+
+EVENTS_EACH = 10
+DAYS = 82  # that are learned from before the measured day
+FIRST = START.date()
+MEASURED_DAY = FIRST + DAYS * DAY
+# A training ends so many days before its window does: this one before the measured day.
+WINDOW = Window(FIRST, MEASURED_DAY + (JUDGED_DAYS - 1) * DAY)
+
+
+def lane_of(home: Path, nodes: int, variant: str) -> Lane:
+    """The lane of a crowd of `nodes`, whose days are made up instead of read."""
+    made = crowd(nodes, EVENTS_EACH * nodes)
+    types = np.random.default_rng(1).choice(len(TYPES), len(made.u), p=TYPE_SHARES)
+    rows = pl.DataFrame(
+        {
+            "u": made.u,
+            "v": made.v,
+            "type": pl.Series(TYPES)[types],
+            "kind": np.where(made.k == ASSOCIATION, "association", "communication"),
+            "created_at": START + pl.Series((made.seconds * 1e6).astype(np.int64)).cast(pl.Duration("us")),
+        }
+    ).select(pl.col(name).cast(dtype) for name, dtype in FOLLOWED_EVENTS.items())
+    dated = rows.with_columns(day=pl.col("created_at").dt.date())
+    by_day = dated.partition_by("day", as_dict=True, include_key=False)
+    people = pl.DataFrame(
+        [(node, f"node {node}", "made up") for node in range(nodes)], schema=PEOPLE, orient="row"
+    )
+    days = {day: (by_day[(day,)], digest_of([str(day)])) for day in WINDOW}
+    followed = FollowedDays(Lake(home), Choice(WINDOW, people, {}), days)
+    return Lane(followed, variant, family_of(variant))
+
+
+def prepare(home: Path, nodes: int, variant: str) -> None:
+    """Leave the snapshot of the day before the measured one."""
+    lane = lane_of(home, nodes, variant)
+    past, _ = lane.days.between(WINDOW.first, lane.trained_until)
+    chance = Chance.new(nodes)
+    for day in Window(WINDOW.first, lane.trained_until):
+        chance.remember(happened(lane.days.of(day)[0], nodes))
+    lane.store(Model(lane.trained_until, untrained(lane.family, nodes, past), chance))
+
+
+def untrained(family: Family, nodes: int, past: pl.DataFrame) -> Follower:
+    """A follower that has read `past` and learned nothing."""
+    begin = span(WINDOW.first)[0]
+    if isinstance(family, RemFamily):
+        types = types_of(past)
+        history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))
+        follower = RemFollower(family, begin, types, new_fit(family.layout(types), family.settings), history)
+        follower.standardize(past)
+        reading = follower.reading(past, history)
+        reading.skip(past.height)
+        follower.history = reading.history
+        return follower
+    assert isinstance(family, PaperFamily)
+    run = new_run(stream_of(past, begin, nodes), family.variant, family.settings)
+    with Progress(f"{nodes:,} people", past.height, "events", None) as progress:
+        pass_by(run, past.height, progress)
+    return PaperFollower.after(family, begin, run)
+
+
+def day_after(lane: Lane) -> None:
+    """Score, learn on and forecast the measured day, as the chain of days does."""
+    chosen_on = lane.choice.chosen_on
+    yesterday = DayRecord(MEASURED_DAY - DAY, "", chosen_on, None, 0, 0.0)
+    rule = FollowRule(nodes=len(lane.choice.names))
+    chain = Chain(lane.lake, rule, chosen_on, None, {chosen_on: lane.choice}, {chosen_on: [lane]})
+    chain.make(MEASURED_DAY, yesterday)
+
+
+def followed_day(variant: str, nodes: int) -> Measured:
+    """One day of a crowd of `nodes`: seconds of processor, peak memory, bytes of what is kept of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        alone(prepare, home, nodes, variant)
+        lane, before = lane_of(home, nodes, variant), size_of(home)
+        started = process_time()
+        day_after(lane)
+        seconds = process_time() - started
+        return {"seconds": seconds, "peak bytes": peak(), "kept bytes": size_of(home) - before}
