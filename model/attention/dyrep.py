@@ -7,7 +7,7 @@ width; dimension 1 holds the two nodes of the event.
 import torch
 from torch import Tensor
 
-from model.attention.base import Attention, PairRows, Passage
+from model.attention.base import Attention, Passage
 from model.attention.rows import slot_sum
 from model.batches import Step
 from model.intensity import intensity, symmetric_compatibility
@@ -24,12 +24,12 @@ class DyRepAttention(Attention):
         self.symmetric = symmetric_compatibility(compatibility.detach()).unbind(1)
         self.rates = rate.detach().unbind(1)
 
-    def move(self, b: int, step: Step, pair: PairRows, own: Tensor, new: Tensor) -> None:  # noqa: ARG002
+    def move(self, b: int, step: Step, own: Tensor, new: Tensor) -> None:  # noqa: ARG002
         """Apply the rule to rows u and v, with λ of the embeddings before the event."""
         if step.slots is None:  # a communication of two who are not associates
             return
         assert step.share is not None
-        kind = self.kinds[b]
+        kind, pair = self.kinds[b], self.read(step)
         pair.values[:, :, : step.width_after] = dyrep_rows(
             pair.values[:, :, : step.width_after],
             step.slots,
