@@ -176,3 +176,39 @@ def undo_entries(
         for t in range(types):
             d_sampled[m, first + t] = d_row[slots[m], t]
             d_row[slots[m], t] = 0.0
+
+
+@compiled
+def follow_rule(
+    values: np.ndarray,
+    rows: np.ndarray,
+    slots: np.ndarray,
+    share: np.ndarray,
+    loss: np.ndarray,
+    intensity: np.ndarray,
+    applies: np.ndarray,
+    width: int,
+    totals: np.ndarray,
+) -> None:
+    """DyRep's rule for rows u and v of `values` (S·N, C, 1), in the first `width` slots.
+
+    `share` (S, 2) is b = 1/deg and `loss` (S, 2) x = b' − b, empty for a communication; `intensity` (S) is λ;
+    `applies` (S) says in which seeds the pair is associated, empty: in all. `totals` (S·2, 1) has anything in
+    it.
+    """
+    for m in range(len(rows)):
+        seed, end = m // 2, m % 2
+        if len(applies) and not applies[seed]:
+            continue
+        row = values[rows[m]]
+        if len(loss):
+            for k in range(width):
+                if row[k, 0] != 0:
+                    row[k, 0] -= loss[seed, end]
+        row[slots[m], 0] = share[seed, end] + intensity[seed]
+        total = 0.0
+        for k in range(width):
+            total += row[k, 0]
+        totals[m, 0] = total
+        for k in range(width):
+            row[k, 0] /= totals[m, 0]
