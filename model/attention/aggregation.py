@@ -1,6 +1,6 @@
 """Eq. 3: the features that flow from the neighbours of two nodes, with its gradient.
 
-Names: `d_x` is the gradient of the loss with respect to `x`. S: seeds, M: rows u and v of every seed (S·2), K:
+Names: `d_x` is the gradient of the loss with respect to `x`. S: seeds, M: rows u and v of every seed, K:
 slots, r: edge types, d: width; dimension 1 holds the two nodes of the event.
 """
 

@@ -55,4 +55,3 @@ class DyRepAttention(Attention):
         if symmetric.dim() == 3:
             return torch.bmm(torch.bmm(own[:, :1], symmetric), own[:, 1:].transpose(1, 2)).view(-1)
         return (own.sum(1) * symmetric).sum(1)
-

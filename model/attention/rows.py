@@ -16,7 +16,6 @@ from torch import Tensor
 from model.attention.start import Edges
 
 ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and it never is the maximum
-SMALLEST_TOTAL = 1e-12
 NOBODY = -1
 
 

@@ -1,4 +1,4 @@
-"""Loops over the slots of rows u and v, compiled: what takes a dozen operations of the library takes one pass.
+"""Loops over the slots of rows u and v, compiled: one pass where the library takes a dozen operations.
 
 They keep the library's order of rounding, and a sum over slots is one of double precision in slot order,
 rounded once: trailing zeros change no bit of it, so that a seed's numbers do not depend on how wide the rows
@@ -65,7 +65,7 @@ def find_strongest(
                 weight, absent, near = weights[m, k, t], bias[rows[m], k, t], projected[neighbours[m, k]]
                 for i in range(len(best)):
                     product = weight * near[i] + absent
-                    more = product > best[i] or product != product  # noqa: PLR0124 - only NaN differs from itself
+                    more = product > best[i] or product != product  # NaN alone differs from itself
                     best[i] = product if more else best[i]
                     slot[i] = k if more else slot[i]
             for i in range(len(best)):
