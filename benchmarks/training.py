@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from model.batches import draw_chance
+from model.batches import advance_clocks, draw_chance
 from model.epochs import learn_batch
 from model.identity import TrainingSettings
+from model.memory import keep_freed_memory
 from model.parameters import initial_parameters, width_of
 from model.ranking import carry_and_rank
 from model.reference import Reference
@@ -84,11 +85,16 @@ def rates(work: Callable[[], object], seed_events: int) -> dict[str, float]:
 
 
 def measure_engine(
-    stream: Stream, variant: Variant, settings: TrainingSettings, events: int
+    stream: Stream, variant: Variant, settings: TrainingSettings, events: int, before: int
 ) -> dict[str, Any]:
-    """Training on the first events after a batch of warming up, then evaluation of as many."""
+    """Training on the events after `before` and a batch of warming up, then evaluation of as many.
+
+    Of the events before, who is a neighbour and when each node was last seen is taken up, and nothing else.
+    """
     run = new_run(stream, variant, settings)
-    first = settings.batch
+    if before:
+        advance_clocks(stream, variant, run.state, before)
+    first = before + settings.batch
     learn_batch(run, first)
     last = first + events
 
@@ -148,11 +154,12 @@ def measure_growth(settings: TrainingSettings, events: int) -> dict[str, Any]:
     }
 
 
-def measure(dataset: Path | None, key: str, seeds: int, events: int) -> dict[str, Any]:
+def measure(dataset: Path | None, key: str, seeds: int, events: int, before: int = 0) -> dict[str, Any]:
     """The engine's figures for one training."""
     torch.set_num_threads(1)  # as training does
+    keep_freed_memory()
     stream, variant = subject(dataset, key, events)
-    return measure_engine(stream, variant, TrainingSettings(seeds=tuple(range(seeds))), events)
+    return measure_engine(stream, variant, TrainingSettings(seeds=tuple(range(seeds))), events, before)
 
 
 def subject(dataset: Path | None, key: str, events: int) -> tuple[Stream, Variant]:
@@ -186,6 +193,7 @@ def main() -> None:
     parser.add_argument("--interaction", default="bilinear", choices=("concat", "bilinear"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--events", type=int, default=2000)
+    parser.add_argument("--before", type=int, default=0, help="events that have passed")
     parser.add_argument("--reference-events", type=int, default=2)
     parser.add_argument("--trainings", type=int, default=1, help="side by side, a process each")
     parser.add_argument(
@@ -202,7 +210,7 @@ def main() -> None:
     else:
         key = f"{arguments.variant}-{arguments.interaction}"
         stream, variant = subject(arguments.dataset, key, arguments.events)
-        asked = arguments.dataset, key, arguments.seeds, arguments.events
+        asked = arguments.dataset, key, arguments.seeds, arguments.events, arguments.before
         measured |= {"variant": key, "nodes": stream.nodes, "seeds": arguments.seeds}
         measured["trainings"] = arguments.trainings
         measured["engine"] = (

@@ -28,7 +28,7 @@ class Step:
     uv: Tensor  # (2)
     rows: Tensor  # (S·2): rows u and v of each seed, counted over seeds and nodes
     width: int  # slots of the wider of the two rows before the event
-    neighbours: Tensor  # (S·2·K) rows of W_h Z seen as (S·N, d)
+    neighbours: np.ndarray  # (S·2, K) rows of W_h Z seen as (S·N, d)
     slots: Tensor | None = None  # (S, 2, 1): where the pair's entries are, when the attention may change
     width_after: int = 0
     share: Tensor | None = None  # (S, 2): DyRep's b
@@ -123,7 +123,7 @@ def join_and_plan(
     neighbours, width = attention.neighbours(u, v)
     seeds, nodes = attention.count.shape
     places = np.maximum(neighbours, 0) + (np.arange(seeds) * nodes)[:, None, None]
-    step = Step(uv, rows, width, torch.from_numpy(places.reshape(-1)))
+    step = Step(uv, rows, width, places.reshape(2 * seeds, width))
     moves = MOVES[variant.attention]
     if moves == "never":
         return step

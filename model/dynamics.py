@@ -10,13 +10,14 @@ events, K: slots, r: edge types, d: width; dimension 1 of an event's tensors hol
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from model.attention.aggregation import Aggregate, aggregate, aggregate_backward, aggregate_features
+from model.attention.aggregation import Aggregate, aggregate, aggregate_backward
 from model.attention.base import Attention
-from model.batches import Batch
+from model.batches import Batch, Step
 from model.functions import sigmoid_, sigmoid_gradient
 from model.layers import Linear
 
@@ -54,17 +55,15 @@ class EventLoop:
         self.attention.start(self.before, weights)
         seeds, nodes, d = z.shape
         projected = self.neighbour.forward(z)  # W_h Z, two rows refreshed per event
-        flat = projected.view(seeds * nodes, d)
+        flat = projected.view(seeds * nodes, d).numpy()
         waiting = self.batch.waiting.unsqueeze(1).expand(-1, seeds, -1, -1).unbind(0)  # B × (S, 2, 4)
         versions = [self.before]
         for b, step in enumerate(self.batch.steps):
             own = z.index_select(1, step.uv)  # (S, 2, d)
-            pair = self.attention.read(step)
-            softmax, absent = self.attention.softmax(pair, step)  # (S, 2, K, r)
-            near = flat.index_select(0, step.neighbours).view(seeds, 2, step.width, d)
-            inputs = torch.cat([self.felt(softmax, absent, near).flip(1), own, waiting[b]], dim=2)
+            felt = self.felt(step, flat)
+            inputs = torch.cat([felt.flip(1), own, waiting[b]], dim=2)
             new = sigmoid_(self.update.forward(inputs))  # eq. 2
-            self.attention.move(b, step, pair, own, new)
+            self.attention.move(b, step, own, new)
             z.index_copy_(1, step.uv, new)
             projected.index_copy_(1, step.uv, self.neighbour.forward(new))
             if self.differentiable:
@@ -73,12 +72,13 @@ class EventLoop:
             versions.append(new)
         return torch.cat(versions, dim=1), self.attention.logits()
 
-    def felt(self, softmax: Tensor, absent: Tensor, near: Tensor) -> Tensor:
+    def felt(self, step: Step, projected: np.ndarray) -> Tensor:
         """h^S of u and v, eq. 3: (S, 2, r·d)."""
-        if not self.differentiable:
-            return aggregate_features(softmax, absent, near)
-        self.aggregates.append(aggregate(softmax, absent, near, self.attention.has_gradient))
-        return self.aggregates[-1].features
+        weights, bias = self.attention.softmax(step), self.attention.bias.numpy()
+        felt = aggregate(weights, bias, step.rows.numpy(), step.neighbours, projected)
+        if self.differentiable:
+            self.aggregates.append(felt)
+        return felt.features
 
     def backward(self, d_versions: Tensor, d_logits: Tensor) -> list[Tensor]:
         """Gradients of the tensors given to `forward`, walking the batch backwards.
@@ -90,8 +90,7 @@ class EventLoop:
         felt_width = self.edge_types * d
         d_z = torch.zeros_like(self.z)
         d_projected = torch.zeros_like(self.z)
-        flat = d_projected.view(-1)
-        features = torch.arange(d).repeat(self.edge_types)
+        flat = d_projected.view(seeds * nodes, d).numpy()
         self.attention.start_backward(d_logits)
         for b in range(len(self.batch) - 1, -1, -1):
             step, felt, new = self.batch.steps[b], self.aggregates[b], self.outputs[b]
@@ -102,9 +101,8 @@ class EventLoop:
             d_new = self.attention.move_backward(b, step, d_new)
             d_inputs = self.update.backward(self.inputs[b], sigmoid_gradient(d_new, new))
             d_z.index_copy_(1, uv, d_inputs[:, :, felt_width : felt_width + d])
-            d_largest, d_strongest = aggregate_backward(d_inputs[:, :, :felt_width].flip(1), felt)
-            source = step.neighbours.view(seeds, 2, step.width).gather(2, felt.strongest.view(seeds, 2, -1))
-            flat.index_add_(0, (source * d + features).view(-1), d_strongest.reshape(-1))
+            d_felt = d_inputs[:, :, :felt_width].flip(1)
+            d_largest = aggregate_backward(d_felt, felt, step.neighbours, flat)
             self.attention.softmax_backward(step, d_largest, felt)
         self.neighbour.keep(self.before, d_projected)  # W_h Z of all nodes before the batch
         d_weights = self.attention.gradients()

@@ -19,7 +19,12 @@ elu_backward = torch.ops.aten.elu_backward
 
 def in_whole_vectors(x: Tensor) -> bool:
     """Whether no seed of `x` has elements in a tail."""
-    return x[0].numel() % VECTOR == 0 and x.is_contiguous()
+    return of_a_seed(x) % VECTOR == 0 and x.is_contiguous()
+
+
+def of_a_seed(x: Tensor) -> int:
+    """How many elements of `x` belong to a seed."""
+    return x.numel() // len(x)
 
 
 def sigmoid(x: Tensor) -> Tensor:
@@ -48,7 +53,7 @@ def elu_(x: Tensor, scratch: Tensor | None = None) -> Tensor:
     """ELU in place. Of many elements, as max(x, exp(min(x, 0)) − 1): a third of the price of the library's,
     which takes expm1 of everything; exp2 costs half of exp.
     """
-    if x[0].numel() <= FEW and in_whole_vectors(x):
+    if of_a_seed(x) <= FEW and in_whole_vectors(x):
         return torch.nn.functional.elu_(x)
     negative = x.clamp_max(0.0) if scratch is None else torch.clamp_max(x, 0.0, out=scratch)
     grown = negative.mul_(LOG2_E).exp2_() if in_whole_vectors(x) else negative.exp_()

@@ -10,6 +10,7 @@ from model.checkpoint import discard
 from model.epochs import Log, learn
 from model.identity import TrainingSettings, identity, rem_settings
 from model.large.rule import is_large
+from model.memory import keep_freed_memory
 from model.records import curve_rows, fill_from_finished, write_records
 from model.rem.settings import RemSettings
 from model.run import new_run, resume
@@ -41,6 +42,7 @@ def train(
     relational-event model takes `RemSettings`; of `TrainingSettings` it takes the seeds.
     """
     torch.set_num_threads(threads)
+    keep_freed_memory()
     dataset_folder, folder = Path(dataset_folder), Path(folder)
     if isinstance(variant, str):
         metadata = json.loads((dataset_folder / "dataset.json").read_text(encoding="utf-8"))

@@ -7,10 +7,13 @@ slots in use, C: all slots, r: edge types, d: width; dimension 1 holds the two n
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from model.attention.aggregation import Aggregate
-from model.attention.rows import AttentionRows, slot_softmax
+from model.attention.rows import AttentionRows
+from model.attention.slots import add_bias, divide_by_totals
 from model.batches import Step
 from model.encoder import Workspace
 from model.layers import Shapes
@@ -46,7 +49,8 @@ class Attention:
         rows = passage.rows
         seeds, _, *slots = rows.values.shape
         self.pair_shape = seeds, 2, *slots
-        self.values, self.bias = rows.flat()  # (S·N, C·r), views of the stream's state
+        self.values, self.bias = rows.flat()  # (S·N, C, r), views of the stream's state
+        self.totals = np.empty((2 * seeds, slots[1]), self.values.numpy().dtype)  # (S·2, r), to work in
 
     @staticmethod
     def shapes(variant: Variant, d: int) -> Shapes:  # noqa: ARG004 - for those that have parameters
@@ -64,25 +68,28 @@ class Attention:
         """Prepare for a batch whose first event sees the embeddings `z` (S, N, d); `weights` are detached."""
 
     def read(self, step: Step) -> PairRows:
-        """Rows u and v before the event."""
+        """Rows u and v, for an attention that moves them by operations of the library."""
         values = self.values.index_select(0, step.rows).view(self.pair_shape)
         return PairRows(values, self.bias.index_select(0, step.rows).view(self.pair_shape))
 
-    def softmax(self, pair: PairRows, step: Step) -> tuple[Tensor, Tensor]:
-        """softmax(S) and its bias in the slots that are in use: (S, 2, K, r) each."""
-        absent = pair.bias[:, :, : step.width]
-        return slot_softmax(pair.values[:, :, : step.width], absent), absent
+    def softmax(self, step: Step) -> Tensor:
+        """softmax(S) of rows u and v in the slots that are in use, 0 without a neighbour: (S·2, K, r)."""
+        weights = torch.empty(len(step.rows), step.width, self.pair_shape[3], dtype=self.values.dtype)
+        add_bias(self.values.numpy(), self.bias.numpy(), step.rows.numpy(), weights.numpy())
+        weights.exp_()  # S stays near [0, 1], so no shift is needed before exp
+        divide_by_totals(weights.numpy(), self.totals)
+        return weights
 
-    def move(self, b: int, step: Step, pair: PairRows, own: Tensor, new: Tensor) -> None:
+    def move(self, b: int, step: Step, own: Tensor, new: Tensor) -> None:
         """Change S by event `b` of the batch, which turns the embeddings `own` into `new` (S, 2, d)."""
 
     def put(self, step: Step, values: Tensor, bias: Tensor | None) -> None:
         """Store rows u and v; with `bias`, from now on the two are neighbours by every edge type."""
-        self.values.index_copy_(0, step.rows, values.view(len(step.rows), -1))
+        self.values.index_copy_(0, step.rows, values.flatten(0, 1))
         if bias is not None:
             assert step.slots is not None
             slots = step.slots.unsqueeze(3).expand(-1, -1, -1, bias.shape[3])
-            self.bias.index_copy_(0, step.rows, bias.scatter(2, slots, 0.0).view(len(step.rows), -1))
+            self.bias.index_copy_(0, step.rows, bias.scatter(2, slots, 0.0).flatten(0, 1))
 
     def logits(self) -> Tensor | None:
         """What the encoder said of every event (B, S, 2, r'); nothing without an encoder."""
@@ -97,7 +104,7 @@ class Attention:
         """Undo event `b`: the gradient of its new embeddings (S, 2, d), with what S adds to it."""
         return d_new
 
-    def softmax_backward(self, step: Step, d_largest: Tensor, forward: Aggregate) -> None:
+    def softmax_backward(self, step: Step, d_largest: np.ndarray, forward: Aggregate) -> None:
         """Take what the features of eq. 3 say of rows u and v, from the gradient of the largest products."""
 
     def gradients(self) -> dict[str, Tensor]:

@@ -4,14 +4,17 @@
 width; dimension 1 holds the two nodes of the event.
 """
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from model.attention.base import Attention, PairRows, Passage
-from model.attention.rows import slot_sum
+from model.attention.base import Attention, Passage
+from model.attention.slots import follow_rule
 from model.batches import Step
 from model.intensity import intensity, symmetric_compatibility
 from model.stream import ASSOCIATION
+
+EVERYWHERE = np.empty(0, np.bool_)
 
 
 class DyRepAttention(Attention):
@@ -24,21 +27,27 @@ class DyRepAttention(Attention):
         self.symmetric = symmetric_compatibility(compatibility.detach()).unbind(1)
         self.rates = rate.detach().unbind(1)
 
-    def move(self, b: int, step: Step, pair: PairRows, own: Tensor, new: Tensor) -> None:  # noqa: ARG002
+    def move(self, b: int, step: Step, own: Tensor, new: Tensor) -> None:  # noqa: ARG002
         """Apply the rule to rows u and v, with λ of the embeddings before the event."""
         if step.slots is None:  # a communication of two who are not associates
             return
         assert step.share is not None
         kind = self.kinds[b]
-        pair.values[:, :, : step.width_after] = dyrep_rows(
-            pair.values[:, :, : step.width_after],
-            step.slots,
-            step.share,
-            step.loss,
-            intensity(self.compatibility(own, kind), self.rates[kind]),
-            step.applies,
+        rate = intensity(self.compatibility(own, kind), self.rates[kind])  # (S): λ
+        slots = step.slots.numpy().ravel()
+        follow_rule(
+            self.values.numpy(),
+            step.rows.numpy(),
+            slots,
+            step.share.numpy(),
+            step.share[:0].numpy() if step.loss is None else step.loss.numpy(),
+            rate.numpy(),
+            EVERYWHERE if step.applies is None else step.applies.numpy(),
+            step.width_after,
+            self.totals,
         )
-        self.put(step, pair.values, pair.bias if kind == ASSOCIATION else None)
+        if kind == ASSOCIATION:
+            self.bias.view(-1)[step.rows * self.bias.shape[1] + step.slots.view(-1)] = 0.0
 
     def compatibility(self, own: Tensor, kind: int) -> Tensor:
         """g of u and v from their embeddings (S, 2, d): (S)."""
@@ -46,23 +55,3 @@ class DyRepAttention(Attention):
         if symmetric.dim() == 3:
             return torch.bmm(torch.bmm(own[:, :1], symmetric), own[:, 1:].transpose(1, 2)).view(-1)
         return (own.sum(1) * symmetric).sum(1)
-
-
-def dyrep_rows(
-    rows: Tensor,
-    slots: Tensor,
-    share: Tensor,
-    loss: Tensor | None,
-    intensity: Tensor,
-    applies: Tensor | None,
-) -> Tensor:
-    """DyRep's rule for rows u and v (S, 2, K, 1).
-
-    `share` is b = 1/deg and `loss` x = b' − b (none for a communication), both (S, 2); `intensity` is λ (S);
-    `applies` (S) says in which seeds the pair is associated (none: in all).
-    """
-    changed = rows if loss is None else rows - loss[:, :, None, None] * (rows != 0)
-    entry = (share + intensity[:, None])[:, :, None, None]  # (S, 2, 1, 1)
-    changed = changed.scatter(2, slots.unsqueeze(3), entry)
-    changed = changed / slot_sum(changed)
-    return changed if applies is None else torch.where(applies[:, None, None, None], changed, rows)

@@ -1,9 +1,10 @@
 """Attention that stays as it was drawn: LDG on a random graph."""
 
+import torch
 from torch import Tensor
 
-from model.attention.base import Attention, PairRows, Passage
-from model.attention.rows import slot_softmax
+from model.attention.base import Attention, Passage
+from model.attention.slots import divide_by_totals
 from model.batches import Step
 
 
@@ -12,8 +13,10 @@ class FixedAttention(Attention):
 
     def __init__(self, passage: Passage) -> None:
         super().__init__(passage)
-        self.values = slot_softmax(passage.rows.values, passage.rows.bias).view_as(self.values)
+        self.weights_of_rows = (self.values + self.bias).exp_()  # (S·N, C, r)
+        totals = torch.empty_like(self.weights_of_rows[:, 0])
+        divide_by_totals(self.weights_of_rows.numpy(), totals.numpy())
 
-    def softmax(self, pair: PairRows, step: Step) -> tuple[Tensor, Tensor]:
-        """softmax(S), which is what the rows hold here, and its bias in the slots that are in use."""
-        return pair.values[:, :, : step.width], pair.bias[:, :, : step.width]
+    def softmax(self, step: Step) -> Tensor:
+        """softmax(S) of rows u and v, all slots: (S·2, C, r)."""
+        return self.weights_of_rows.index_select(0, step.rows)

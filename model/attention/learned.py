@@ -7,13 +7,13 @@ width; dimension 1 holds the two nodes of the event.
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from model.attention.aggregation import Aggregate, softmax_backward
-from model.attention.base import Attention, PairRows, Passage
-from model.attention.rows import SMALLEST_TOTAL, slot_sum
+from model.attention.aggregation import Aggregate
+from model.attention.base import Attention, Passage
+from model.attention.slots import give_back_to_rows, set_entries, undo_entries
 from model.batches import Step
 from model.encoder import Encoder, encoder_shapes, folded_weights
 from model.layers import Shapes
@@ -26,8 +26,8 @@ class Sampled(NamedTuple):
     """What one event leaves for its gradient."""
 
     soft: Tensor  # (S, 2, r'): the sample
-    rows: Tensor  # (S, 2, K, r): rows u and v after the event
-    totals: Tensor  # (S, 2, 1, r): what they were divided by
+    rows: np.ndarray  # (S·2, K, r): rows u and v after the event
+    totals: np.ndarray  # (S·2, r): what they were divided by
 
 
 class LearnedAttention(Attention):
@@ -69,63 +69,49 @@ class LearnedAttention(Attention):
 
     # ---- S_uv and S_vu after the event
 
-    def move(self, b: int, step: Step, pair: PairRows, own: Tensor, new: Tensor) -> None:  # noqa: ARG002
+    def move(self, b: int, step: Step, own: Tensor, new: Tensor) -> None:  # noqa: ARG002
         """Sample S_uv and S_vu from what the encoder says of Z before the event; normalize rows u and v."""
         assert step.slots is not None
         logits = self.encoder.forward(b, step.uv)
         self.encoder.refresh(step.uv, new)
         noisy = logits if self.noise is None else logits + self.noise[b]
         soft = (noisy / TEMPERATURE).softmax(2)  # (S, 2, r')
-        edges = soft[:, :, soft.shape[2] - pair.values.shape[3] :]
-        rows, totals = learned_rows(pair.values[:, :, : step.width_after], step.slots, edges)
-        pair.values[:, :, : step.width_after] = rows
-        self.put(step, pair.values, pair.bias)
+        values, bias, rows = self.values.numpy(), self.bias.numpy(), step.rows.numpy()
+        after = np.empty((len(rows), step.width_after, values.shape[2]), values.dtype)
+        totals = np.empty_like(self.totals)
+        set_entries(values, bias, rows, step.slots.numpy().ravel(), of_rows(soft), after, totals)
         self.logits_of_events.append(logits)
         if self.undone:
-            self.sampled.append(Sampled(soft, rows, totals))
+            self.sampled.append(Sampled(soft, after, totals))
 
     def move_backward(self, b: int, step: Step, d_new: Tensor) -> Tensor:
         """Undo `move`: `d_values` and the encoder's gradients become those before the event."""
         assert step.slots is not None
         d_new = self.encoder.refresh_backward(step.uv, d_new)
-        soft, rows, totals = self.sampled[b]
-        d_pair = self.d_values.index_select(0, step.rows).view(self.pair_shape)
-        d_before, d_edges = learned_rows_backward(d_pair[:, :, : step.width_after], rows, totals, step.slots)
-        d_pair[:, :, : step.width_after] = d_before
-        self.d_values.index_copy_(0, step.rows, d_pair.view(len(step.rows), -1))
-        d_soft = pad(d_edges, (soft.shape[2] - rows.shape[3], 0))  # the non-edge is no part of S
+        soft, after, totals = self.sampled[b]
+        d_soft = torch.zeros_like(soft)  # the non-edge is no part of S
+        rows, slots = step.rows.numpy(), step.slots.numpy().ravel()
+        undo_entries(self.d_values.numpy(), rows, slots, after, totals, self.totals, of_rows(d_soft))
         d_sample = soft * (d_soft - (soft * d_soft).sum(2, keepdim=True)) / TEMPERATURE
         self.encoder.backward(b, step.uv, d_sample + self.d_logits[b])
         return d_new
 
     # ---- how S weighs neighbours: `softmax` of the base class, and its gradient
 
-    def softmax_backward(self, step: Step, d_largest: Tensor, forward: Aggregate) -> None:
+    def softmax_backward(self, step: Step, d_largest: np.ndarray, forward: Aggregate) -> None:
         """Add what the features of eq. 3 say of rows u and v."""
-        d_rows = softmax_backward(d_largest, forward)  # (S, 2, K, r)
-        d_pair = pad(d_rows, (0, 0, 0, self.pair_shape[2] - step.width))
-        self.d_values.index_add_(0, step.rows, d_pair.view(len(step.rows), -1))
+        weights = forward.weights.numpy()
+        d_weights = np.zeros_like(weights)
+        rows, d_values = step.rows.numpy(), self.d_values.numpy()
+        give_back_to_rows(
+            d_largest, forward.strongest, forward.felt, weights, rows, d_values, d_weights, self.totals
+        )
 
     def gradients(self) -> dict[str, Tensor]:
         """Gradients of the encoder's weights."""
         return self.encoder.gradients()
 
 
-def learned_rows(rows: Tensor, slots: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows u and v (S, 2, K, r) with the pair's entry set to `sampled` (S, 2, r), normalized, and totals."""
-    index = slots.unsqueeze(3).expand(-1, -1, -1, rows.shape[3])  # (S, 2, 1, r)
-    rows = rows.scatter(2, index, sampled.unsqueeze(2))
-    totals = slot_sum(rows).clamp_min(SMALLEST_TOTAL)
-    return rows / totals, totals
-
-
-def learned_rows_backward(
-    d_rows: Tensor, rows: Tensor, totals: Tensor, slots: Tensor
-) -> tuple[Tensor, Tensor]:
-    """From the gradient of the new rows: that of the old rows (S, 2, K, r) and of the sampled entry
-    (S, 2, r).
-    """
-    index = slots.unsqueeze(3).expand(-1, -1, -1, rows.shape[3])
-    d_before = (d_rows - slot_sum(d_rows * rows)) / totals
-    d_sampled = d_before.gather(2, index).squeeze(2)
-    return d_before.scatter_(2, index, 0.0), d_sampled
+def of_rows(pair: Tensor) -> np.ndarray:
+    """What belongs to u and v of every seed (S, 2, r') by rows, a view: (S·2, r')."""
+    return pair.flatten(0, 1).numpy()

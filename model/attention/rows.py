@@ -16,19 +16,12 @@ from torch import Tensor
 from model.attention.start import Edges
 
 ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and it never is the maximum
-SMALLEST_TOTAL = 1e-12
 NOBODY = -1
 
 
 def slot_sum(values: Tensor) -> Tensor:
     """Sum over the slots (dimension 2, kept) in slot order: trailing zeros change no bit of it."""
     return values.cumsum(2)[:, :, -1:]
-
-
-def slot_softmax(values: Tensor, bias: Tensor) -> Tensor:
-    """softmax(S) over the slots of rows (S, R, K, r): 0 where there is no neighbour."""
-    exponent = (values + bias).exp_()  # S stays near [0, 1], so no shift is needed before exp
-    return exponent.div_(slot_sum(exponent).clamp_min_(SMALLEST_TOTAL))
 
 
 def entries_of(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -131,9 +124,8 @@ class AttentionRows:
         )
 
     def flat(self) -> tuple[Tensor, Tensor]:
-        """Values and bias as matrices with a row per seed and node: (S·N, C·r), views."""
-        seeds, nodes, _, _ = self.values.shape
-        return self.values.view(seeds * nodes, -1), self.bias.view(seeds * nodes, -1)
+        """Values and bias with a row per seed and node: (S·N, C, r), views."""
+        return self.values.flatten(0, 1), self.bias.flatten(0, 1)
 
     def widen(self) -> None:
         """Double the slots; new ones are empty."""

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-MOST_LISTED = 2_100_000  # pairs, those of 2,049 nodes: up to here the type of each pair is drawn by itself
-MOST_NEIGHBOURS = 30  # on average, in graphs of more: a tenth of all pairs would be 10,000 of 100,000 nodes
+MOST_LISTED: int = 2_100_000  # pairs, those of 2,049 nodes: up to here each pair draws its own type
+MOST_NEIGHBOURS: int = 30  # on average, in graphs of more: a tenth of 100,000 nodes would be 10,000
 
 
 class Edges(NamedTuple):
