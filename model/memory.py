@@ -13,6 +13,6 @@ def keep_freed_memory() -> None:
     On systems whose C library has no such setting nothing changes.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(MMAP_THRESHOLD, LARGEST)
+    # The second without the first, which older C libraries refuse, would make every large tensor a mapping.
+    if mallopt is not None and mallopt(MMAP_THRESHOLD, LARGEST):
         mallopt(TRIM_THRESHOLD, LARGEST)
