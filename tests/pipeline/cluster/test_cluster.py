@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from safetensors import safe_open
 
 from pipeline.cluster import client
 from pipeline.cluster.run import run_task, run_tasks
@@ -25,10 +24,13 @@ from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwor
 from tests.cluster_machines import Machines, cluster_on, free_port
 from tests.cluster_tasks import (
     DAYS,
+    KEY,
     LATER,
+    days_made,
     die,
     disturbed,
     fail,
+    model_made,
     store_dataset,
     training,
     was_disturbed,
@@ -38,7 +40,6 @@ from tests.cluster_tasks import (
 from tests.whole_system import PATIENCE, environment, start_module
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.slow]
-KEY = "dyrep-concat"
 
 
 @pytest.fixture(scope="module")
@@ -66,24 +67,6 @@ def made_alone(tmp_path_factory: pytest.TempPathFactory, few_days: FetchSettings
     store_dataset(lake)
     run_task(training(KEY), lake, "")
     return lake
-
-
-def days_made(lake: Lake) -> dict[str, bytes]:
-    folders = (lake.github_events, lake.github_quarantine, lake.github_accounts, lake.gharchive_raw)
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(lake.home)): path.read_bytes() for path in files}
-
-
-def model_made(lake: Lake) -> dict[str, object]:
-    """Everything but times; of a safetensors file the order of its header's words is left to chance."""
-    made: dict[str, object] = {}
-    for path in lake.model("toy", KEY).iterdir():
-        if path.suffix == ".safetensors":
-            with safe_open(path, "numpy") as file:
-                made[path.name] = file.metadata()  # with a checksum of all tensors
-        elif path.name != "model.json":
-            made[path.name] = path.read_bytes()
-    return made
 
 
 def test_days_are_those_of_one_process_though_a_worker_is_killed_in_one(
