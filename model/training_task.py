@@ -8,7 +8,7 @@ from typing import Any
 from model.identity import TrainingSettings
 from model.rem.settings import RemSettings
 from pipeline.cluster.task import Log, Task
-from pipeline.lake import Lake
+from pipeline.lake import Lake, sweep
 from pipeline.locks import hold
 from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
@@ -44,6 +44,7 @@ def train_alone(
     table, folder = lake.dataset(dataset), lake.model(dataset, variant.key)
     happening = f"{variant.key} is being trained on {dataset}"
     with hold(lake.lock("trainings", dataset, variant.key), happening, work, LONGEST_WAIT, log):
+        sweep(folder)
         try:
             return train(table, variant, settings, folder, log, threads=threads)
         except CheckpointError as refused:
