@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from model.training_task import run_training
 from pipeline.cluster import client
 from pipeline.cluster.run import run_task, run_tasks
 from pipeline.cluster.software import Software
@@ -21,11 +22,13 @@ from pipeline.sources.gharchive.days import bring_alone
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork
+from pipeline.variants import model_named
 from tests.cluster_machines import Machines, cluster_on, free_port
 from tests.cluster_tasks import (
     DAYS,
     KEY,
     LATER,
+    SETTINGS,
     days_made,
     die,
     disturbed,
@@ -37,6 +40,7 @@ from tests.cluster_tasks import (
     work,
     write_archive,
 )
+from tests.small_world import RELATIONS
 from tests.whole_system import PATIENCE, environment, start_module
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.slow]
@@ -122,6 +126,16 @@ def test_a_training_is_the_same_to_the_byte_though_its_worker_is_killed_in_the_m
     assert any("goes on from epoch" in line for line in lines)
     assert model_made(lake) == model_made(made_alone)
     assert any(state.label == f"train {KEY}" for state in seen)
+
+
+def test_a_training_cut_into_its_seeds_is_the_same_to_the_byte(workers: Machines, made_alone: Lake) -> None:
+    lake, seen = Lake(workers.home), []
+    shutil.rmtree(lake.model("toy", KEY), ignore_errors=True)
+    cut = partial(run_training, lake, "toy", model_named(KEY, RELATIONS), SETTINGS, threads=1, work="a test")
+    with watched_by(seen.append):
+        assert cut(cluster=workers.address, tasks=2)["seeds"] == [0, 1]
+    assert {state.total for state in seen if state.label == f"train {KEY}"} >= {636}, "a pass of each group"
+    assert model_made(lake) == model_made(made_alone)
 
 
 def test_a_client_that_is_killed_leaves_what_the_next_one_goes_on_from(
