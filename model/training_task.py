@@ -21,6 +21,7 @@ from pipeline.lake import Lake, sweep
 from pipeline.locks import hold
 from pipeline.rem_variants import RemVariant
 from pipeline.results.trained import finished, present_fingerprint
+from pipeline.storage.things import event_table, trained_model
 from pipeline.variants import Variant
 
 # Seconds, for a training that nobody waits for any more: it ends when it next tells how far it is.
@@ -51,7 +52,8 @@ def run_training(
     log: Log | None = None,
 ) -> dict[str, Any]:
     """Train `variant` here or on a cluster, there with its seeds in so many `tasks`; return model.json."""
-    groups = seed_groups(settings.seeds, tasks if cluster else 1)
+    # Groups leave checkpoints, which homes that share a storage do not share.
+    groups = seed_groups(settings.seeds, tasks if cluster and not lake.storage else 1)
     if (
         len(groups) > 1
         and isinstance(variant, Variant)
@@ -91,7 +93,13 @@ def training_task(
     work: str,
 ) -> Task[dict[str, Any]]:
     """The task of training `variant` on a dataset; `work` is what others read in its lock."""
-    return Task(f"{dataset} {variant.key}", train_alone, (dataset, variant, settings, threads, work))
+    return Task(
+        f"{dataset} {variant.key}",
+        train_alone,
+        (dataset, variant, settings, threads, work),
+        needs=(event_table(dataset), *(trained_model(dataset, key) for key in (variant.needs,) if key)),
+        makes=(trained_model(dataset, variant.key),),
+    )
 
 
 def train_alone(

@@ -22,6 +22,8 @@ from pipeline.sources.gharchive.days import bring_alone
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork
+from pipeline.storage.share import publish
+from pipeline.storage.things import event_table
 from pipeline.variants import model_named
 from tests.cluster_machines import Machines, cluster_on, free_port
 from tests.cluster_tasks import (
@@ -40,6 +42,7 @@ from tests.cluster_tasks import (
     work,
     write_archive,
 )
+from tests.object_server import ObjectServer
 from tests.small_world import RELATIONS
 from tests.whole_system import PATIENCE, environment, start_module
 
@@ -177,6 +180,24 @@ def test_a_task_that_kills_its_workers_is_given_up_with_a_reason(workers: Machin
 def test_another_home_is_refused(workers: Machines, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=f"LDG_HOME={workers.home}, which is another folder"):
         run_task(Task("count", work, (1,)), Lake(tmp_path), workers.address)
+
+
+def test_a_worker_with_a_home_of_its_own_trains_by_a_storage_that_both_share(
+    workers: Machines, made_alone: Lake, object_server: ObjectServer, tmp_path: Path
+) -> None:
+    lake, theirs = Lake(tmp_path, object_server.new_bucket()), Lake(workers.home)
+    for home in (lake.home, theirs.home):
+        lines = [f"{name}={text}" for name, text in object_server.variables.items()]
+        (home / ".env").write_text("\n".join(lines))
+    store_dataset(lake)
+    publish(lake, event_table("toy"))
+    for folder in (theirs.dataset("toy"), theirs.model("toy", KEY)):
+        shutil.rmtree(folder, ignore_errors=True)
+    run_task(training(KEY), lake, workers.address)
+    assert model_made(lake) == model_made(made_alone)
+    assert model_made(theirs) == model_made(lake)
+    with pytest.raises(ClusterError, match="count needs a home that all machines see"):
+        run_task(Task("count", work, (1,)), lake, workers.address)
 
 
 def test_other_software_is_refused(workers: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
