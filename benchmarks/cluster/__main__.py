@@ -1,5 +1,6 @@
 """`python -m benchmarks.cluster --kills 20` kills workers, schedulers and clients, so many times each;
-`--speed` (without either, this one) holds two workers against one and against none. Prints JSON.
+`--cut` tells what a training that is cut into groups of seeds gains and costs; `--speed` (without any, this
+one) holds two workers against one and against none. Prints JSON.
 """
 
 import argparse
@@ -8,7 +9,8 @@ import random
 import tempfile
 from pathlib import Path
 
-from benchmarks.cluster.kills import kills
+from benchmarks.cluster.cut import cut
+from benchmarks.cluster.kills import VICTIMS, kills
 from benchmarks.cluster.speed import speed
 
 
@@ -18,15 +20,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=0, help="of each kind of process")
+    parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=VICTIMS, help="of --kills")
+    parser.add_argument("--cut", action="store_true")
     parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3, help="of --speed")
+    parser.add_argument("--rounds", type=int, default=3, help="of --cut and --speed")
     parser.add_argument("--seed", type=int, default=7, help="which decides the moments of --kills")
     arguments = parser.parse_args()
-    figures = {}
+    figures: dict[str, object] = {}
+    if arguments.cut:
+        figures["cut"] = cut(arguments.rounds)
     with tempfile.TemporaryDirectory(prefix="ldg-bench-") as folder:
         if arguments.kills:
-            figures["kills"] = kills(Path(folder), arguments.kills, random.Random(arguments.seed))
-        if arguments.speed or not arguments.kills:
+            chance = random.Random(arguments.seed)
+            figures["kills"] = kills(Path(folder), arguments.kills, arguments.victims, chance)
+        if arguments.speed or not (arguments.kills or arguments.cut):
             figures["speed"] = speed(Path(folder), arguments.rounds)
     print(json.dumps(figures, indent=2))
 

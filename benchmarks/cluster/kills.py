@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import random
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -28,7 +28,7 @@ FORKS = multiprocessing.get_context("forkserver")  # of a process that has impor
 Work = Days | Trainings
 
 
-def kills(folder: Path, count: int, chance: random.Random) -> dict[str, str]:
+def kills(folder: Path, count: int, victims: Sequence[str], chance: random.Random) -> dict[str, str]:
     """So many of each victim, half of them in days and half in trainings."""
     write_archive(folder / "archive")
     works: list[Work] = [Days(folder / "archive", DAYS), Trainings([KEY], SETTINGS)]
@@ -39,7 +39,7 @@ def kills(folder: Path, count: int, chance: random.Random) -> dict[str, str]:
     expected = [work.made(alone) for work in works]
     FORKS.set_forkserver_preload([__name__])
     figures = {}
-    for victim in VICTIMS:
+    for victim in victims:
         same = killed = 0
         lake = Lake(folder / victim)
         store_dataset(lake)

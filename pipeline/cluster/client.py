@@ -152,6 +152,7 @@ class Session:
 
     def outcome(self, task: Task[Made], future: Future) -> Made:
         """What a task returned, or its error; what it made elsewhere is brought."""
+        is_done = future.status == "finished"  # then an error is none of its own: the answer was on its way
         try:
             made = future.result()
         except KilledWorker as killed:
@@ -160,8 +161,10 @@ class Session:
                 f"last one at {killed.last_worker.address}; perhaps memory ran out: what the workers print "
                 "says why. Fewer of them on a machine leave each more memory (`ldg worker --processes`)"
             ) from None
-        except FutureCancelledError:
-            raise self.gone() from None
+        except (FutureCancelledError, OSError) as error:
+            if is_done or isinstance(error, FutureCancelledError):
+                raise self.gone() from None
+            raise
         bring(self.lake, *task.makes, log=self.log)
         return made
 
