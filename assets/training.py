@@ -19,8 +19,7 @@ from assets.partitions import variant_partitions
 from assets.training_config import TrainingConfig, has_latent_edges
 from assets.versions import version_of_training, version_tags
 from model.identity import differences, identity
-from model.training_task import training_task
-from pipeline.cluster.run import run_task
+from model.training_task import run_training
 from pipeline.results.standing import Standing, degenerate_graph, divergence, standing
 from pipeline.results.trained import TrainedVariant, present_fingerprint, read_facts
 from pipeline.settings import Settings
@@ -56,14 +55,23 @@ def train_variant(
     folder = lake.model(spec.name, key)
     variant = config.variant(model_named(key, spec.relations))
     chosen_settings = config.settings(variant)
-    task = training_task(spec.name, variant, chosen_settings, config.threads, run_name(context))
     with model_locked(context, lake, spec.name, key), training_slot(context, settings):
         if variant.needs is not None:
             bring(lake, trained_model(spec.name, variant.needs), log=context.log.info)
         expected = identity(spec.name, present_fingerprint(lake, spec.name), variant, chosen_settings)
         if earlier := differences(read_facts(folder) or expected, expected):
             context.log.warning(f"{key} was trained otherwise ({'; '.join(earlier)}): it is trained anew.")
-        facts = run_task(task, lake, settings.cluster, context.log.info)
+        facts = run_training(
+            lake,
+            spec.name,
+            variant,
+            chosen_settings,
+            threads=config.threads,
+            work=run_name(context),
+            cluster=settings.cluster,
+            tasks=config.tasks,
+            log=context.log.info,
+        )
         trained = TrainedVariant(folder, spec.name, *split_key(key), facts)
         stands = standing(lake, trained)
         return MaterializeResult(

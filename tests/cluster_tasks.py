@@ -1,11 +1,15 @@
 """Tasks for a cluster under test: work that is disturbed, or that cannot be done."""
 
+import json
 import os
 import signal
 import sys
 from datetime import date, datetime
 from pathlib import Path
+from threading import Timer
 from typing import Any
+
+from safetensors import safe_open
 
 from model.identity import TrainingSettings
 from model.training_task import training_task
@@ -23,6 +27,8 @@ DAYS = Window(date(2026, 6, 1), date(2026, 6, 4))
 LATER = datetime(2026, 7, 1)
 # A checkpoint after every batch: a kill at any moment has something to go on from.
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=3, batch=40, d=8, checkpoint_minutes=0.0)
+KEY = "dyrep-concat"
+OF_THE_RUN = ("training_seconds", "finished_at", "commit")  # in model.json
 
 
 def write_archive(folder: Path) -> None:
@@ -40,9 +46,34 @@ def training(key: str, settings: TrainingSettings = SETTINGS) -> Task[dict[str, 
     return training_task("toy", model_named(key, RELATIONS), settings, 1, "a test")
 
 
-def disturbed(task: Task, steps: int, victim: int = 0) -> Task:
-    """`task`, in the middle of which a process is killed the first time: its own worker, or the `victim`."""
-    return Task(task.name, killing_once, (task, steps, victim))
+def days_made(lake: Lake) -> dict[str, bytes]:
+    """Every file that came of the days."""
+    folders = (lake.github_events, lake.github_quarantine, lake.github_accounts, lake.gharchive_raw)
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(lake.home)): path.read_bytes() for path in files}
+
+
+def model_made(lake: Lake, key: str = KEY) -> dict[str, object]:
+    """Everything but times; of a safetensors file the order of its header's words is left to chance."""
+    made: dict[str, object] = {}
+    for path in lake.model("toy", key).iterdir():
+        if path.suffix == ".safetensors":
+            with safe_open(path, "numpy") as file:
+                made[path.name] = file.metadata()  # with a checksum of all tensors
+        elif path.name == "model.json":
+            facts = json.loads(path.read_text(encoding="utf-8"))
+            made[path.name] = {name: fact for name, fact in facts.items() if name not in OF_THE_RUN}
+        else:
+            made[path.name] = path.read_bytes()
+    return made
+
+
+def disturbed(task: Task, steps: int, victim: int = 0, delay: float = 0.0) -> Task:
+    """`task`, in the middle of which a process is killed the first time: its own worker, or the `victim`.
+
+    That is `delay` seconds after so many steps of its progress.
+    """
+    return Task(task.name, killing_once, (task, steps, delay, victim))
 
 
 def was_disturbed(lake: Lake, task: Task) -> bool:
@@ -54,7 +85,7 @@ def killed_file(lake: Lake, task: Task) -> Path:
     return lake.home / f"killed in {task.name} by {task.arguments[-1]}"
 
 
-def killing_once(lake: Lake, task: Task, steps: int, victim: int, log: Log | None) -> Any:
+def killing_once(lake: Lake, task: Task, steps: int, delay: float, victim: int, log: Log | None) -> Any:
     """Do `task`, but the first time send SIGKILL after so many steps of its progress."""
     marker = killed_file(lake, disturbed(task, steps, victim))
     if marker.exists():
@@ -67,7 +98,11 @@ def killing_once(lake: Lake, task: Task, steps: int, victim: int, log: Log | Non
         left -= 1
         if not left:
             marker.touch()
-            os.kill(victim or os.getpid(), signal.SIGKILL)
+            killing = victim or os.getpid(), signal.SIGKILL
+            if delay:
+                Timer(delay, os.kill, killing).start()
+            else:
+                os.kill(*killing)
 
     Progress.advance = advance_and_kill  # ty: ignore[invalid-assignment]
     try:

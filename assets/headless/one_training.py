@@ -31,6 +31,7 @@ def main() -> None:
     )
     parser.add_argument("dataset")
     parser.add_argument("variant", help="for instance ldg_learned_sparse-bilinear")
+    parser.add_argument("--tasks", type=int, default=1, help="into which its seeds are cut on a cluster")
     arguments = parser.parse_args()
     if not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
         parser.error("is started by `python -m assets`, which holds the lock of the home")
@@ -42,7 +43,8 @@ def main() -> None:
         assets=dataset_chain(spec, settings), resources={"settings": settings_resource(settings)}
     )
     job = chain.resolve_implicit_global_asset_job_def()
-    step = Step((AssetKey([arguments.dataset, "trained_models"]),), arguments.variant)
+    trained_models = AssetKey([arguments.dataset, "trained_models"])
+    step = Step((trained_models,), arguments.variant, config={"tasks": arguments.tasks})
     status = 0
     try:
         with instance_of(settings) as instance, watched_by(tell):

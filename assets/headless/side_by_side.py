@@ -13,6 +13,7 @@ from tempfile import TemporaryFile
 import msgspec
 
 from assets.headless.board import Board
+from model.training_task import tasks_of_each
 from pipeline.progress import State
 from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
@@ -74,6 +75,7 @@ def run_trainings(
     The file descriptor `lock` is inherited: it stays open until the last training is gone. When this process
     ends or is interrupted, so do the trainings; their checkpoints stay.
     """
+    tasks = tasks_of_each(at_a_time, len(trainings))
     waiting = sorted(trainings, key=lambda training: -training.weight)
     running: dict[Future[Outcome], tuple[Training, float]] = {}
     ended: list[Outcome] = []
@@ -90,7 +92,7 @@ def run_trainings(
                         report(ended[-1], None)
                     elif len(running) < at_a_time and not training.needs & unfinished:
                         waiting.remove(training)
-                        work = pool.submit(train_apart, training, their_end, lock, board)
+                        work = pool.submit(train_apart, training, tasks, their_end, lock, board)
                         running[work] = training, time.monotonic()
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for work in done:
@@ -105,16 +107,17 @@ def run_trainings(
     return ended
 
 
-def train_apart(training: Training, their_end: int, lock: int, board: Board) -> Outcome:
+def train_apart(training: Training, tasks: int, their_end: int, lock: int, board: Board) -> Outcome:
     """One training in a process of its own; in a session of its own, too: Ctrl-C is its parent's affair.
 
-    The process prints how far it is in lines that begin with `STATE`, and its warnings in others.
+    On a cluster it is done in so many `tasks`. The process prints how far it is in lines that begin with
+    `STATE`, and its warnings in others.
     """
     started = time.monotonic()
     warnings: list[str] = []
     with board.shows(str(training)), TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = subprocess.Popen(  # noqa: S603 - this interpreter, and names of our own
-            [sys.executable, "-m", "assets.headless.one_training", *training.key],
+            [sys.executable, "-m", "assets.headless.one_training", *training.key, "--tasks", str(tasks)],
             stdin=their_end,
             stdout=subprocess.PIPE,
             stderr=errors,

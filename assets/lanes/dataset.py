@@ -29,6 +29,7 @@ from pipeline.schemas import NEXT_EVENT_TIME
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.days import bring_shared
 from pipeline.sources.source import DatasetSpec
+from pipeline.storage import things
 from pipeline.variants import model_named
 
 
@@ -126,7 +127,13 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
     def waiting_times(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
         lake = settings.lake
         with model_locked(context, lake, spec.name, WAITING_TIMES), training_slot(context, settings):
-            task = Task(f"waiting times of {spec.name}", learn_apart, (spec.name,))
+            task = Task(
+                f"waiting times of {spec.name}",
+                learn_apart,
+                (spec.name,),
+                needs=(things.event_table(spec.name),),
+                makes=(things.waiting_times(spec.name),),
+            )
             learned = run_task(task, lake, settings.cluster, context.log.info)
             scores = read_parquet(lake.waiting_times(spec.name) / f"{NEXT_EVENT_TIME.name}.parquet")
         return MaterializeResult(metadata=shown(scores), data_version=version_of_facts(learned))

@@ -15,6 +15,7 @@ from pipeline.cluster.task import ClusterError, Log, Made, Task
 from pipeline.cluster.worker import TOPIC, News, Order, perform
 from pipeline.lake import Lake, temporary_name
 from pipeline.progress import State, announce, pass_on
+from pipeline.storage.share import bring
 
 SECONDS_TO_CONNECT = 10.0
 SECONDS_BETWEEN_LOOKS = 1.0  # at who is there, while nothing is heard
@@ -150,17 +151,22 @@ class Session:
             self.log(line)
 
     def outcome(self, task: Task[Made], future: Future) -> Made:
-        """What a task returned, or its error."""
+        """What a task returned, or its error; what it made elsewhere is brought."""
+        is_done = future.status == "finished"  # then an error is none of its own: the answer was on its way
         try:
-            return future.result()
+            made = future.result()
         except KilledWorker as killed:
             raise ClusterError(
                 f"{task.name}: {killed.allowed_failures + 1} workers in a row ended while they did it, the "
                 f"last one at {killed.last_worker.address}; perhaps memory ran out: what the workers print "
                 "says why. Fewer of them on a machine leave each more memory (`ldg worker --processes`)"
             ) from None
-        except FutureCancelledError:
-            raise self.gone() from None
+        except (FutureCancelledError, OSError) as error:
+            if is_done or isinstance(error, FutureCancelledError):
+                raise self.gone() from None
+            raise
+        bring(self.lake, *task.makes, log=self.log)
+        return made
 
     def gone(self) -> ClusterError:
         """The scheduler does not answer any more."""

@@ -1,10 +1,11 @@
-"""A task: a named piece of work that any process can do which sees the home."""
+"""A task: a named piece of work that any process can do which sees the home, or what of it is needed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pipeline.lake import Lake
+from pipeline.storage.things import Thing
 
 Log = Callable[[str], None]
 Made = TypeVar("Made")
@@ -18,11 +19,16 @@ class ClusterError(OSError):
 class Task(Generic[Made]):
     """`function(lake, *arguments, log=…)`, a function of a module. What it makes it leaves in the home, whole
     or not at all, so that it may be run again wherever it was stopped.
+
+    With `makes`, a worker with a home of its own may do it: by the storage that both homes share, `needs` and
+    `makes` are brought there before, and `makes` to the client's home after.
     """
 
     name: str
     function: Callable[..., Made]
     arguments: tuple[object, ...] = ()
+    needs: tuple[Thing, ...] = ()
+    makes: tuple[Thing, ...] = ()
 
     def run(self, lake: Lake, log: Log | None) -> Made:
         """Do it here and now."""

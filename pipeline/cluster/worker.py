@@ -1,5 +1,7 @@
 """What a worker does with an order: the task, on the worker's own path to the home, watched from afar.
 
+A worker whose home is another folder than the client's does what both can share by a storage.
+
 A client that is gone, or that called its tasks off, leaves a task at work in its thread: it ends when it next
 tells how far it is, so that nobody waits long for its locks.
 """
@@ -19,6 +21,7 @@ from pipeline.cluster.task import ClusterError, Task
 from pipeline.lake import Lake
 from pipeline.progress import State, watched_by
 from pipeline.settings import Settings
+from pipeline.storage.share import bring, shared
 
 TOPIC = "ldg"  # of the events that travel from workers to clients
 GONE = (Status.closing, Status.closed, Status.failed)
@@ -53,15 +56,25 @@ def perform(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns
     worker = get_worker()
     refuse_other_software(order.software)
     lake = replace(order.lake, home=own_home())
-    refuse_other_home(lake, order.mark)
+    task = order.task
+    is_apart = not (lake.home / order.mark).exists()
+    if is_apart:
+        refuse_other_home(lake, task)
 
     def tell(news: News) -> None:
         if not is_wanted(worker, order.key):
-            raise AbandonedError(f"{order.task.name} was called off")
+            raise AbandonedError(f"{task.name} was called off")
         worker.log_event(TOPIC, msgspec.to_builtins(news))
 
+    def log(line: str) -> None:
+        tell(News(order.key, line))
+
     with watched_by(lambda state: tell(News(order.key, state=state))):
-        return order.task.run(lake, lambda line: tell(News(order.key, line)))
+        if not is_apart:
+            return task.run(lake, log)
+        bring(lake, *task.needs, log=log)
+        with shared(lake, *task.makes, log=log):
+            return task.run(lake, log)
 
 
 def is_wanted(worker: Worker, key: str) -> bool:
@@ -86,10 +99,17 @@ def refuse_other_software(software: Software) -> None:
         )
 
 
-def refuse_other_home(lake: Lake, mark: str) -> None:
-    """An error unless the client's home is this worker's."""
-    if not (lake.home / mark).exists():
-        raise ClusterError(
-            f"the worker on {socket.gethostname()} has LDG_HOME={lake.home}, which is another folder than "
-            "the home of this run: mount the home there, and start its workers with LDG_HOME set to it"
-        )
+def refuse_other_home(lake: Lake, task: Task) -> None:
+    """An error unless this home, which is not the client's, can have what the task needs and share it."""
+    if lake.storage and task.makes:
+        return
+    remedy = (
+        f"{task.name} needs a home that all machines see"
+        if lake.storage
+        else "mount the home there, and start its workers with LDG_HOME set to it; trainings can do with a "
+        "storage that both homes share (LDG_STORAGE)"
+    )
+    raise ClusterError(
+        f"the worker on {socket.gethostname()} has LDG_HOME={lake.home}, which is another folder than "
+        f"the home of this run: {remedy}"
+    )

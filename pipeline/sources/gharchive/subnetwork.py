@@ -3,7 +3,7 @@
 import heapq
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -116,6 +116,7 @@ def find_subnetwork(
             "build github_events for these days"
         )
     limits, thresholds = Limits(memory_limit, threads), rule.thresholds
+    each = replace(limits, threads=1) if cluster else limits  # a task of a worker has one thread
     parts = stretches(days.values())
     lake = home_of(events)
     place = lake.home if cluster else None  # workers see the home alone
@@ -127,7 +128,7 @@ def find_subnetwork(
 
         def counted(function: Callable[..., Made], outputs: list[Path], *more: object) -> list[Made]:
             tasks = (
-                Task(f"{into.stem}", function, (within(lake, files), *within(lake, [into]), *more, limits))
+                Task(f"{into.stem}", function, (within(lake, files), *within(lake, [into]), *more, each))
                 for files, into in zip(parts, outputs, strict=True)
             )
             return [result for _, result in run_tasks(tasks, lake, cluster, log)]

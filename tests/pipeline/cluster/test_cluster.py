@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from safetensors import safe_open
 
+from model.training_task import run_training
 from pipeline.cluster import client
 from pipeline.cluster.run import run_task, run_tasks
 from pipeline.cluster.software import Software
@@ -22,23 +22,31 @@ from pipeline.sources.gharchive.days import bring_alone
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork
+from pipeline.storage.share import publish
+from pipeline.storage.things import event_table
+from pipeline.variants import model_named
 from tests.cluster_machines import Machines, cluster_on, free_port
 from tests.cluster_tasks import (
     DAYS,
+    KEY,
     LATER,
+    SETTINGS,
+    days_made,
     die,
     disturbed,
     fail,
+    model_made,
     store_dataset,
     training,
     was_disturbed,
     work,
     write_archive,
 )
+from tests.object_server import ObjectServer
+from tests.small_world import RELATIONS
 from tests.whole_system import PATIENCE, environment, start_module
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.slow]
-KEY = "dyrep-concat"
 
 
 @pytest.fixture(scope="module")
@@ -66,24 +74,6 @@ def made_alone(tmp_path_factory: pytest.TempPathFactory, few_days: FetchSettings
     store_dataset(lake)
     run_task(training(KEY), lake, "")
     return lake
-
-
-def days_made(lake: Lake) -> dict[str, bytes]:
-    folders = (lake.github_events, lake.github_quarantine, lake.github_accounts, lake.gharchive_raw)
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(lake.home)): path.read_bytes() for path in files}
-
-
-def model_made(lake: Lake) -> dict[str, object]:
-    """Everything but times; of a safetensors file the order of its header's words is left to chance."""
-    contents: dict[str, object] = {}
-    for path in lake.model("toy", KEY).iterdir():
-        if path.suffix == ".safetensors":
-            with safe_open(path, "numpy") as file:
-                contents[path.name] = file.metadata()  # with a checksum of all tensors
-        elif path.name != "model.json":
-            contents[path.name] = path.read_bytes()
-    return contents
 
 
 def test_days_are_those_of_one_process_though_a_worker_is_killed_in_one(
@@ -141,6 +131,16 @@ def test_a_training_is_the_same_to_the_byte_though_its_worker_is_killed_in_the_m
     assert any(state.label == f"train {KEY}" for state in seen)
 
 
+def test_a_training_cut_into_its_seeds_is_the_same_to_the_byte(workers: Machines, made_alone: Lake) -> None:
+    lake, seen = Lake(workers.home), []
+    shutil.rmtree(lake.model("toy", KEY), ignore_errors=True)
+    cut = partial(run_training, lake, "toy", model_named(KEY, RELATIONS), SETTINGS, threads=1, work="a test")
+    with watched_by(seen.append):
+        assert cut(cluster=workers.address, tasks=2)["seeds"] == [0, 1]
+    assert {state.total for state in seen if state.label == f"train {KEY}"} >= {636}, "a pass of each group"
+    assert model_made(lake) == model_made(made_alone)
+
+
 def test_a_client_that_is_killed_leaves_what_the_next_one_goes_on_from(
     workers: Machines, made_alone: Lake
 ) -> None:
@@ -180,6 +180,24 @@ def test_a_task_that_kills_its_workers_is_given_up_with_a_reason(workers: Machin
 def test_another_home_is_refused(workers: Machines, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=f"LDG_HOME={workers.home}, which is another folder"):
         run_task(Task("count", work, (1,)), Lake(tmp_path), workers.address)
+
+
+def test_a_worker_with_a_home_of_its_own_trains_by_a_storage_that_both_share(
+    workers: Machines, made_alone: Lake, object_server: ObjectServer, tmp_path: Path
+) -> None:
+    lake, theirs = Lake(tmp_path, object_server.new_bucket()), Lake(workers.home)
+    for home in (lake.home, theirs.home):
+        lines = [f"{name}={text}" for name, text in object_server.variables.items()]
+        (home / ".env").write_text("\n".join(lines))
+    store_dataset(lake)
+    publish(lake, event_table("toy"))
+    for folder in (theirs.dataset("toy"), theirs.model("toy", KEY)):
+        shutil.rmtree(folder, ignore_errors=True)
+    run_task(training(KEY), lake, workers.address)
+    assert model_made(lake) == model_made(made_alone)
+    assert model_made(theirs) == model_made(lake)
+    with pytest.raises(ClusterError, match="count needs a home that all machines see"):
+        run_task(Task("count", work, (1,)), lake, workers.address)
 
 
 def test_other_software_is_refused(workers: Machines, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,42 @@
+"""`python -m benchmarks.cluster --kills 20` kills workers, schedulers and clients, so many times each;
+`--cut` tells what a training that is cut into groups of seeds gains and costs; `--speed` (without any, this
+one) holds two workers against one and against none. Prints JSON.
+"""
+
+import argparse
+import json
+import random
+import tempfile
+from pathlib import Path
+
+from benchmarks.cluster.cut import cut
+from benchmarks.cluster.kills import VICTIMS, kills
+from benchmarks.cluster.speed import speed
+
+
+def main() -> None:
+    """Print what was asked for as JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=0, help="of each kind of process")
+    parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=VICTIMS, help="of --kills")
+    parser.add_argument("--cut", action="store_true")
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3, help="of --cut and --speed")
+    parser.add_argument("--seed", type=int, default=7, help="which decides the moments of --kills")
+    arguments = parser.parse_args()
+    figures: dict[str, object] = {}
+    if arguments.cut:
+        figures["cut"] = cut(arguments.rounds)
+    with tempfile.TemporaryDirectory(prefix="ldg-bench-") as folder:
+        if arguments.kills:
+            chance = random.Random(arguments.seed)
+            figures["kills"] = kills(Path(folder), arguments.kills, arguments.victims, chance)
+        if arguments.speed or not (arguments.kills or arguments.cut):
+            figures["speed"] = speed(Path(folder), arguments.rounds)
+    print(json.dumps(figures, indent=2))
+
+
+if __name__ == "__main__":
+    main()
