@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from model.history.prefetch import prefetch
 from model.large.arrays import Form, Network, Tape, Weights
 from model.large.compiled import compiled, inlined
 from model.large.functions import ONE, ZERO, add, copy, elu_, exp, sigmoid, total_of
@@ -14,6 +15,8 @@ TEMPERATURE = np.float32(0.5)
 SMALLEST_TOTAL = np.float32(1e-12)
 LARGEST_EXPONENT = np.float32(75.0)
 LOWEST = np.float32(-1e30)
+AHEAD = 12  # neighbours whose rows are asked for before their turn
+LINE = 16  # numbers in a line of the cache
 
 
 @inlined
@@ -51,6 +54,9 @@ def feel_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> Non
         for f in range(d):
             largest[f], strongest[f] = LOWEST, NOBODY
     for k in range(width):
+        if k + AHEAD < width:
+            for f in range(0, d, LINE):
+                prefetch(tape.projected[plan.near[first + k + AHEAD], f:])
         row = tape.projected[plan.near[first + k]]
         for t in range(types):
             if pool.near[t, start + k]:
