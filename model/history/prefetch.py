@@ -6,6 +6,7 @@ Rows of random nodes are in main memory. A loop that asks for the row of a later
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -17,9 +18,8 @@ BYTE, NUMBER = ir.IntType(8).as_pointer(), ir.IntType(32)
 READ, KEEP, DATA = (ir.Constant(NUMBER, value) for value in (0, 3, 1))
 
 
-@intrinsic
-def prefetch(_context: object, array: types.Array) -> tuple[Signature, Callable[..., Any]]:
-    """Ask for the cache line with the first number of `array`; what it holds stays as it is."""
+def line_of(_context: object, array: types.Array) -> tuple[Signature, Callable[..., Any]]:
+    """How numba makes `prefetch` of an array of this type."""
 
     def generate(context: Any, builder: Any, signature: Signature, arguments: Any) -> Any:  # noqa: ANN401
         data = make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -29,3 +29,7 @@ def prefetch(_context: object, array: types.Array) -> tuple[Signature, Callable[
         return context.get_dummy_value()
 
     return types.void(array), generate
+
+
+# Ask for the cache line with the first number of an array; what it holds stays as it is.
+prefetch: Callable[[np.ndarray], None] = intrinsic(line_of)  # ty: ignore[invalid-assignment]

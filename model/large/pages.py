@@ -87,7 +87,7 @@ def move_row(pool: Pool, node: int, room: int) -> None:
 
 @compiled
 def pack(old: Pool, new: Pool) -> None:
-    """Copy all rows of `old` into the empty `new`, one after another, and put every pair into its table."""
+    """Copy all rows of `old` into the empty `new`, one after another."""
     place = 0
     for node in range(len(old.first)):
         start, count = old.first[node], old.count[node]
@@ -99,7 +99,6 @@ def pack(old: Pool, new: Pool) -> None:
                 new.near[t, place + slot] = old.near[t, start + slot]
         place += old.room[node]
     new.used[0], new.used[1] = place, old.used[1]
-    fill_table(new)
 
 
 @compiled
@@ -131,15 +130,20 @@ def with_room(pool: Pool, nodes: np.ndarray) -> Pool:
     Called between compiled passes, which therefore never allocate. Room grows by half: amortized O(1).
     """
     ends, times = np.unique(nodes, return_counts=True)
-    # A row moves at most to twice what it then needs, and leaves at most as much behind.
-    slots = int(pool.used[0] + 4 * (pool.room[ends] + times + SMALLEST_ROW).sum())
+    # A row that may become full moves at most to twice what it then needs, and leaves at most as much behind.
+    moving = pool.count[ends] + times > pool.room[ends]
+    slots = int(pool.used[0] + 4 * (pool.room[ends] + times + SMALLEST_ROW)[moving].sum())
     pairs = int(pool.used[1] + len(nodes))
     if slots <= len(pool.node) and 2 * pairs <= len(pool.table):
         return pool
     live = int(pool.room.sum())
     slots = max(slots - int(pool.used[0]) + live, live + live // 2)
-    grown = empty_pool(len(pool.first), slots, max(pairs, len(pool.table) // 2), len(pool.value))
+    wider = 2 * pairs > len(pool.table)
+    grown = empty_pool(len(pool.first), slots, pairs if wider else 0, len(pool.value))
     pack(pool, grown)
+    if not wider:  # the table tells slots of rows, wherever these are
+        return grown._replace(table=pool.table)
+    fill_table(grown)
     return grown
 
 
