@@ -91,7 +91,7 @@ def meet(run: Run, stream: Stream) -> None:
         [Edges(i, j, torch.zeros_like(i))], stream.nodes, run.variant.edge_types, torch.float32
     )
     pages.pools[0].near[:] = True
-    pages.pools[0].value[:] = pages.pools[0].value[:, :1]
+    pages.pools[0].value[:] = pages.pools[0].value[:1]
     run.state.attention = pages  # ty: ignore[invalid-assignment]
 
 

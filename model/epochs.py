@@ -44,8 +44,6 @@ def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
                     keep()
             measure(run, progress)
             run.epoch += 1
-            run.snapshots = {}
-            run.state = initial_state(stream, run.variant, run.d, generators(settings.seeds, "start"))
             keep()
 
 
@@ -128,29 +126,41 @@ def measure(run: Run, progress: Progress) -> None:
     """Validation and test MAR after an epoch; each seed chooses the epoch with its best validation MAR.
 
     Both are ranked with the state as it was left by learning, carried on. Before the test period, learning
-    goes on through the validation period, on a branch: the next epoch has never seen those events.
+    goes on through the validation period, on a branch: the next epoch has never seen those events. The run's
+    own state is then that of the next epoch. A large network's is large, so that none is held for longer than
+    it is needed: those of an epoch that is no longer chosen go before the test period is ranked.
     """
-    stream = run.stream
+    stream, seeds = run.stream, run.settings.seeds
+    validated = Learned(run.parameters.flat.clone(), run.state)
+    mar = mean_ranks(run, validated, stream.splits[1], progress)
     branch = branch_of(run)
+    run.state = initial_state(stream, run.variant, run.d, generators(seeds, "start"))
+    run.snapshots = {}
     while branch.state.position < stream.splits[1]:
         learn_next(branch, stream.splits[1], progress)
-    now = Chosen(
-        Learned(run.parameters.flat.clone(), run.state),
-        Learned(branch.parameters.flat, branch.state),
-        branch.snapshots,
-    )
-    mar_of = []
-    for learned, stop in ((now.validation, stream.splits[1]), (now.test, len(stream))):
-        start = learned.state.position
-        ranks = rank_until(run, learned, stop, run.settings.seeds, progress)
-        communications = torch.from_numpy(stream.k[start:stop] == COMMUNICATION)
-        mar = ranks[:, communications & ~ranks[0, :, 0].isnan()].mean((1, 2))
-        pairs = zip(run.alive.tolist(), mar.tolist(), strict=True)
-        mar_of.append([value if alive and np.isfinite(value) else None for alive, value in pairs])
-    run.measured.append(mar_of)
+    tested = Learned(branch.parameters.flat, branch.state)
+    now = Chosen(validated, tested, branch.snapshots)
     run.chosen = run.chosen or now
-    for row, (alive, value) in enumerate(zip(run.alive.tolist(), mar_of[0], strict=True)):
-        earlier = [measured[0][row] for measured in run.measured[:-1]]
+    validation_mar = of_alive(run, mar)  # a seed may have stopped on the branch
+    for row, (alive, value) in enumerate(zip(run.alive.tolist(), validation_mar, strict=True)):
+        earlier = [measured[0][row] for measured in run.measured]
         if alive and (value is None or all(other is None or value < other for other in earlier)):
             run.chosen_epoch[row] = run.epoch + 1
             run.chosen.take(now, row)
+    del validated, now
+    test_mar = of_alive(run, mean_ranks(run, tested, len(stream), progress))
+    run.measured.append([validation_mar, test_mar])
+
+
+def mean_ranks(run: Run, learned: Learned, stop: int, progress: Progress) -> list[float]:
+    """MAR of each seed on the communications from what was learned to `stop`."""
+    start = learned.state.position
+    ranks = rank_until(run, learned, stop, run.settings.seeds, progress)
+    communications = torch.from_numpy(run.stream.k[start:stop] == COMMUNICATION)
+    return ranks[:, communications & ~ranks[0, :, 0].isnan()].mean((1, 2)).tolist()
+
+
+def of_alive(run: Run, mar: list[float]) -> list[float | None]:
+    """MAR of the seeds that go on, if it is a number."""
+    pairs = zip(run.alive.tolist(), mar, strict=True)
+    return [value if alive and np.isfinite(value) else None for alive, value in pairs]

@@ -6,7 +6,8 @@ from pathlib import Path
 from numba import njit
 
 HERE = Path(__file__).parent
-SOURCES = ("compiled", "state", "logarithm", "pairs", "update", "moment", "paths", "statistics", "passes")
+SOURCES = ("compiled", "state", "logarithm", "prefetch", "pairs", "update", "moment")
+SOURCES += ("paths", "statistics", "ahead", "passes")
 
 
 def discard_outdated_cache(folder: Path, sources: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from model.history.ahead import NODES_AHEAD, PAIRS_AHEAD, bring_node, bring_pair
 from model.history.compiled import compiled
 from model.history.moment import Moment, begin
 from model.history.pairs import slot_of
@@ -53,7 +54,14 @@ def ask(
     rescale(columns, MOMENT, shared)
     rescale(columns, own, shared)
     rescale(columns, PAST, shared)
-    for number in range(len(others)):
+    for number in range(-NODES_AHEAD, len(others)):
+        if number + NODES_AHEAD < len(others):
+            bring_node(history, moment, 1 - role, others[number + NODES_AHEAD])
+        if 0 <= number + PAIRS_AHEAD < len(others):
+            coming = others[number + PAIRS_AHEAD]
+            bring_pair(history, anchor if acts else coming, coming if acts else anchor)
+        if number < 0:
+            continue
         other, row = others[number], out[number]
         for at in range(len(shared)):
             row[at] = shared[at]

@@ -1,8 +1,9 @@
 """What the compiled loop over a batch reads and leaves behind, as plain arrays of single precision.
 
 Every event has memory of its own for all that it computes: events that do not need one another may run in any
-order, and on any thread, without a bit's difference. B: events, R: rows of Z, m: senders, d: width, r: edge
+order, and on any thread, without a bit's difference. B: events, m: senders, d: width, r: edge
 types, r': those of the prior, I = r·d + d + 4. Dimension 1 holds u and v, or the edges (u, v) and (v, u).
+P, Q, R: rows as in `model.large.layout`; G: rows before the batch that are felt (`model.large.felt`).
 """
 
 from typing import NamedTuple
@@ -40,12 +41,12 @@ class Tape(NamedTuple):
 
     waiting: np.ndarray  # (B, 2, 4): given
     noise: np.ndarray  # (B, 2, r'): given, zeros outside training
-    z: np.ndarray  # (R, d): versions of rows of Z; those before the batch are given, as in the next three
+    z: np.ndarray  # (P, d): versions of rows of Z; those before the batch are given, as in the next three
     projected: np.ndarray  # (R, d): W_h z
-    hidden1: np.ndarray  # (R, d): of f_node¹
-    h1: np.ndarray  # (R, d): h¹
-    softmax: np.ndarray  # (E, r): of S, for each read of a neighbour
-    strongest: np.ndarray  # (B, 2, r, d) int64: slot of the maximum of eq. 3, NOBODY without neighbours
+    hidden1: np.ndarray  # (P, d): of f_node¹
+    h1: np.ndarray  # (P, d): h¹
+    softmax: np.ndarray  # (r, E): of S, for each read of a neighbour
+    strongest: np.ndarray  # (B, 2, r, d) int32: slot of the maximum of eq. 3, NOBODY without neighbours
     inputs: np.ndarray  # (B, 2, I): of eq. 2; the part of neighbours is that of the other node
     mixed: np.ndarray  # (B, 2, d, d): the bilinear map of the receiver
     sent: np.ndarray  # (B, 2, m, d): h¹ of the senders
@@ -61,8 +62,10 @@ class Tape(NamedTuple):
     last: np.ndarray  # (B, 2, d)
     logits: np.ndarray  # (B, 2, r')
     soft: np.ndarray  # (B, 2, r')
-    after_first: np.ndarray  # (B, 2) int64: where the node's row after the event begins in `after`
-    after: np.ndarray  # (…, r): rows of S after the event
+    after_first: (
+        np.ndarray
+    )  # (B, 2) int64: where the row begins in `after`, NOBODY where no event comes after
+    after: np.ndarray  # (r, A): rows of S after the event, of nodes that have a further one in the batch
     totals: np.ndarray  # (B, 2, r): what they were divided by
     spare: np.ndarray  # (B, 2, d)
 
@@ -70,17 +73,18 @@ class Tape(NamedTuple):
 class Gradients(NamedTuple):
     """What walking back through the batch computes; `d_z` and `d_logits` of the loss are given."""
 
-    d_z: np.ndarray  # (R, d)
+    d_z: np.ndarray  # (2B, d)
     d_logits: np.ndarray  # (B, 2, r')
-    d_projected: np.ndarray  # (R, d)
-    d_h1: np.ndarray  # (R, d)
-    d_hidden1: np.ndarray  # (R, d): before the first ELU of f_node¹
-    d_output1: np.ndarray  # (R, d): before its second ELU
+    d_projected: np.ndarray  # (2B + G, d)
+    d_h1: np.ndarray  # (P, d)
+    d_hidden1: np.ndarray  # (P, d): before the first ELU of f_node¹
+    d_output1: np.ndarray  # (P, d): before its second ELU
     d_update: np.ndarray  # (B, 2, d): before the sigmoid of eq. 2
     d_inputs: np.ndarray  # (B, 2, I)
     d_near: np.ndarray  # (B, 2, r, d): of W_h z of the strongest neighbours
-    d_after: np.ndarray  # (…, r): of rows of S after the event
-    d_softmax: np.ndarray  # (E, r)
+    row_first: np.ndarray  # (B, 2) int64: where the node's row begins in `d_rows`
+    d_rows: np.ndarray  # (r, D): of the rows of S of the batch's nodes, as far back as it has come
+    d_common: np.ndarray  # (B, 2, r): what normalizing the row takes from each of its entries
     d_out: np.ndarray  # (B, 2, r'): of the logits, from the loss and from the sample
     d_last: np.ndarray  # (B, 2, d): before the second ELU of the last edge network
     d_hidden3: np.ndarray  # (B, 2, d): before its first ELU
@@ -106,16 +110,16 @@ class Form(NamedTuple):
     bilinear_pairs: bool  # the encoder's edge networks
 
 
-# Shapes by letters: B, R, E, m, d, r and I as above; A: entries of all rows of S after their events; p: r';
-# t: what the last edge network sees. Behind a star: only where S is learned.
+# Shapes by letters: B, P, R, E, A, D, m, d, r and I as above; W: 2B; F: 2B + G; p: r'; t: what the last edge
+# network sees. Behind a star: only where S is learned.
 TAPE = {
     "waiting": "B24",
     "noise": "*B2p",
-    "z": "Rd",
+    "z": "Pd",
     "projected": "Rd",
-    "hidden1": "*Rd",
-    "h1": "*Rd",
-    "softmax": "Er",
+    "hidden1": "*Pd",
+    "h1": "*Pd",
+    "softmax": "rE",
     "strongest": "B2rd",
     "inputs": "B2I",
     "mixed": "*B2dd",
@@ -133,22 +137,23 @@ TAPE = {
     "logits": "*B2p",
     "soft": "*B2p",
     "after_first": "*B2",
-    "after": "*Ar",
+    "after": "*rA",
     "totals": "*B2r",
     "spare": "B2d",
 }
 GRADIENTS = {
-    "d_z": "Rd",
+    "d_z": "Wd",
     "d_logits": "*B2p",
-    "d_projected": "Rd",
-    "d_h1": "*Rd",
-    "d_hidden1": "*Rd",
-    "d_output1": "*Rd",
+    "d_projected": "Fd",
+    "d_h1": "*Pd",
+    "d_hidden1": "*Pd",
+    "d_output1": "*Pd",
     "d_update": "B2d",
     "d_inputs": "B2I",
     "d_near": "B2rd",
-    "d_after": "*Ar",
-    "d_softmax": "*Er",
+    "row_first": "*B2",
+    "d_rows": "*rD",
+    "d_common": "*B2r",
     "d_out": "*B2p",
     "d_last": "*B2d",
     "d_hidden3": "*B2d",
@@ -164,4 +169,4 @@ GRADIENTS = {
     "d_sent": "*B2md",
     "d_own": "*B2d",
 }
-WHOLE = ("strongest", "after_first")  # int64, all others are single precision
+TYPES = {"strongest": np.int32, "after_first": np.int64, "row_first": np.int64}  # of others: single precision

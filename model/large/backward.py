@@ -8,8 +8,9 @@ import numpy as np
 
 from model.large.arrays import Form, Gradients, Network, Tape, Weights
 from model.large.compiled import compiled, inlined
+from model.large.felt import Felt
 from model.large.forward import TEMPERATURE
-from model.large.functions import ONE, ZERO, add, copy, elu_gradient_, fill
+from model.large.functions import ONE, ZERO, add, copy, elu_gradient_, fill, product_of
 from model.large.layout import OWN, Plan
 from model.large.pages import NOBODY
 from model.large.products import multiply_by_transposed, multiply_transposed
@@ -26,53 +27,55 @@ def network_backward(
     elu_gradient_(d_hidden, hidden)
 
 
+@inlined
+def collect_felt(row: int, felt: Felt, grads: Gradients) -> None:
+    """The gradient of W_h z of a row, from everyone whose strongest neighbour it was."""
+    _, _, types, d = grads.d_near.shape
+    d_projected = grads.d_projected[row]
+    fill(d_projected, ZERO)
+    for at in range(felt.first[row], felt.first[row + 1]):
+        place = felt.by[at]
+        reader, t, f = place // (types * d), place // d % types, place % d
+        d_projected[f] += grads.d_near[reader // 2, reader % 2, t, f]
+
+
 @compiled
-def collect(b: int, plan: Plan, form: Form, tape: Tape, grads: Gradients) -> None:
+def collect(b: int, plan: Plan, felt: Felt, form: Form, tape: Tape, grads: Gradients) -> None:
     """Gradients of rows 2b and 2b + 1 of Z, W_h Z and h¹, from everyone who read them."""
     d = tape.z.shape[1]
-    felt, size = tape.inputs.shape[2] - d - 4, plan.senders.shape[2]
+    own = tape.inputs.shape[2] - d - 4
     for row in range(2 * b, 2 * b + 2):
-        d_z, d_projected = grads.d_z[row], grads.d_projected[row]
-        d_h1 = grads.d_h1[row] if form.passes else d_projected  # nobody reads h¹ without an encoder
-        fill(d_projected, ZERO)
-        fill(d_h1, ZERO)
+        d_z = grads.d_z[row]
+        collect_felt(row, felt, grads)
+        d_h1 = grads.d_h1[row] if form.passes else d_z  # nobody reads h¹ without an encoder
+        if form.passes:
+            fill(d_h1, ZERO)
         for read in range(plan.read_first[row], plan.read_first[row + 1]):
             reader, role = plan.read_by[read] // 2, plan.read_as[read]
             end = plan.read_by[read] % 2
             if role == OWN:
-                add(grads.d_inputs[reader, end, felt : felt + d], d_z)
+                add(grads.d_inputs[reader, end, own : own + d], d_z)
                 if form.passes:
                     add(grads.d_own[reader, end], d_h1)
-            elif role < size:
-                add(grads.d_sent[reader, end, role], d_h1)
             else:
-                slot = role - size
-                for t in range(tape.strongest.shape[2]):
-                    for f in range(d):
-                        if tape.strongest[reader, end, t, f] == slot:
-                            d_projected[f] += grads.d_near[reader, end, t, f]
+                add(grads.d_sent[reader, end, role], d_h1)
 
 
 @compiled
 def undo_sample(b: int, plan: Plan, tape: Tape, grads: Gradients) -> None:
-    """Undo eq. 11 and the normalization of rows u and v: `d_after` becomes that of the rows before."""
-    types = tape.softmax.shape[1]
+    """Undo eq. 11 for u and v, from the gradients of their rows after the event."""
+    types = len(tape.softmax)
     for end in range(2):
         slot, width = plan.slot[b, end], plan.width_after[b, end]
-        first = tape.after_first[b, end]
-        after, d_after = tape.after[first : first + width], grads.d_after[first : first + width]
+        first, start = tape.after_first[b, end], grads.row_first[b, end]
         soft, d_out = tape.soft[b, end], grads.d_out[b, end]
-        for t in range(len(soft)):
-            d_out[t] = ZERO
-        for t in range(types):
-            common = ZERO
-            for k in range(width):
-                common += d_after[k, t] * after[k, t]
-            total = tape.totals[b, end, t]
-            for k in range(width):
-                d_after[k, t] = (d_after[k, t] - common) / total
-            d_out[len(soft) - types + t] = d_after[slot, t]
-            d_after[slot, t] = ZERO
+        fill(d_out, ZERO)
+        if first != NOBODY:  # else no event of the batch reads the row
+            for t in range(types):
+                d_row = grads.d_rows[t, start : start + width]
+                common = product_of(d_row, tape.after[t, first : first + width])
+                grads.d_common[b, end, t] = common
+                d_out[len(soft) - types + t] = (d_row[slot] - common) / tape.totals[b, end, t]
         common = ZERO
         for t in range(len(soft)):
             common += soft[t] * d_out[t]
@@ -152,51 +155,71 @@ def undo_encoder(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, g
 
 
 @compiled
+def undo_rows(b: int, end: int, plan: Plan, tape: Tape, grads: Gradients) -> None:
+    """Undo normalization and softmax of the node's row of S: `d_rows` becomes that before the event.
+
+    `d_near` has the gradients of the products of eq. 3, of which softmax(S) is the other factor. It belongs
+    to few neighbours, the strongest, but softmax takes something from all.
+    """
+    width, slot = plan.width[b, end], plan.slot[b, end]
+    first, start = plan.near_first[b, end], grads.row_first[b, end]
+    for t in range(len(tape.softmax)):
+        softmax, d_row = tape.softmax[t, first : first + width], grads.d_rows[t, start : start + width]
+        strongest, d_products = tape.strongest[b, end, t], grads.d_near[b, end, t]
+        common = ZERO
+        for f in range(len(d_products)):
+            if strongest[f] != NOBODY:
+                row = plan.near[first + strongest[f]]
+                common += softmax[strongest[f]] * d_products[f] * tape.projected[row, f]
+        if tape.after_first[b, end] == NOBODY:
+            for k in range(width):
+                d_row[k] = -softmax[k] * common
+        else:
+            total, taken = tape.totals[b, end, t], grads.d_common[b, end, t]
+            for k in range(width):
+                d_row[k] = (d_row[k] - taken) / total - softmax[k] * common
+            if slot < width:  # sampled anew: what it was before does not count
+                d_row[slot] = -softmax[slot] * common
+        for f in range(len(d_products)):
+            if strongest[f] != NOBODY:
+                row = plan.near[first + strongest[f]]
+                d_row[strongest[f]] += softmax[strongest[f]] * d_products[f] * tape.projected[row, f]
+
+
+@compiled
 def undo_update(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
     """Undo eqs. 2 and 3: gradients of the inputs, of the strongest neighbours and, where S is learned, of
     softmax(S), which join those of the rows of S before the event.
     """
-    d, types = tape.z.shape[1], tape.softmax.shape[1]
+    d, types = tape.z.shape[1], len(tape.softmax)
     new, d_update = tape.z[2 * b : 2 * b + 2], grads.d_update[b]
     for end in range(2):
         for f in range(d):
             d_update[end, f] = grads.d_z[2 * b + end, f] * new[end, f] * (ONE - new[end, f])
     multiply_by_transposed(2, d, tape.inputs.shape[2], d_update, weights.update, grads.d_inputs[b])
     for end in range(2):
-        first, width = plan.near_first[b, end], plan.width[b, end]
-        softmax, d_softmax = tape.softmax[first : first + width], grads.d_softmax[first : first + width]
-        if form.passes:
-            for k in range(width):
-                fill(d_softmax[k], ZERO)
+        first = plan.near_first[b, end]
         for t in range(types):
             strongest, d_near = tape.strongest[b, end, t], grads.d_near[b, end, t]
             for f in range(d):
-                slot = strongest[f]
-                if slot == NOBODY:
-                    d_near[f] = ZERO
-                    continue
                 felt = tape.inputs[b, 1 - end, t * d + f]
-                d_largest = grads.d_inputs[b, 1 - end, t * d + f] * felt * (ONE - felt)
-                d_near[f] = d_largest * softmax[slot, t]
-                if form.passes:
-                    d_softmax[slot, t] += d_largest * tape.projected[plan.near[first + slot], f]
-        before = plan.before[b, end]
-        if form.passes and before != NOBODY:
-            after = tape.after_first[b, end]
-            earlier = tape.after_first[before // 2, before % 2]
-            for t in range(types):
-                common = ZERO
-                for k in range(width):
-                    common += softmax[k, t] * d_softmax[k, t]
-                for k in range(width):
-                    of_softmax = softmax[k, t] * (d_softmax[k, t] - common)
-                    grads.d_after[earlier + k, t] = grads.d_after[after + k, t] + of_softmax
+                d_near[f] = grads.d_inputs[b, 1 - end, t * d + f] * felt * (ONE - felt)
+        if form.passes and plan.before[b, end] != NOBODY:
+            undo_rows(b, end, plan, tape, grads)
+        for t in range(types):
+            strongest, d_near = tape.strongest[b, end, t], grads.d_near[b, end, t]
+            for f in range(d):
+                d_near[f] = (
+                    ZERO if strongest[f] == NOBODY else d_near[f] * tape.softmax[t, first + strongest[f]]
+                )
 
 
 @compiled
-def backward_event(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
+def backward_event(
+    b: int, plan: Plan, felt: Felt, weights: Weights, form: Form, tape: Tape, grads: Gradients
+) -> None:
     """Event `b`, once every event that read its rows is undone."""
-    collect(b, plan, form, tape, grads)
+    collect(b, plan, felt, form, tape, grads)
     new, until, d = 2 * b, 2 * b + 2, tape.z.shape[1]
     spare, d_z = tape.spare[b], grads.d_z[new:until]
     multiply_by_transposed(2, d, d, grads.d_projected[new:until], weights.neighbour, spare)
@@ -216,25 +239,19 @@ def backward_event(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape,
 
 
 @compiled
-def collect_before(plan: Plan, form: Form, tape: Tape, grads: Gradients) -> None:
+def collect_before(plan: Plan, felt: Felt, form: Form, grads: Gradients) -> None:
     """Gradients of W_h Z and h¹ of rows before the batch, in the order of events."""
-    events, types, d = len(plan.own), tape.softmax.shape[1], tape.z.shape[1]
-    new_rows = 2 * events
+    new_rows = 2 * len(plan.own)
     for row in range(new_rows, len(grads.d_projected)):
-        fill(grads.d_projected[row], ZERO)
-        if form.passes:
-            fill(grads.d_h1[row], ZERO)
-    for b in range(events):
+        collect_felt(row, felt, grads)
+    if not form.passes:
+        return
+    for row in range(new_rows, len(grads.d_h1)):
+        fill(grads.d_h1[row], ZERO)
+    for b in range(len(plan.own)):
         for end in range(2):
-            first = plan.near_first[b, end]
-            for t in range(types):
-                for f in range(d):
-                    slot = tape.strongest[b, end, t, f]
-                    if slot != NOBODY and plan.near[first + slot] >= new_rows:
-                        grads.d_projected[plan.near[first + slot], f] += grads.d_near[b, end, t, f]
-            if form.passes:
-                if plan.own[b, end] >= new_rows:
-                    add(grads.d_own[b, end], grads.d_h1[plan.own[b, end]])
-                for i in range(plan.senders.shape[2]):
-                    if plan.senders[b, end, i] >= new_rows:
-                        add(grads.d_sent[b, end, i], grads.d_h1[plan.senders[b, end, i]])
+            if plan.own[b, end] >= new_rows:
+                add(grads.d_own[b, end], grads.d_h1[plan.own[b, end]])
+            for i in range(plan.senders.shape[2]):
+                if plan.senders[b, end, i] >= new_rows:
+                    add(grads.d_sent[b, end, i], grads.d_h1[plan.senders[b, end, i]])

@@ -12,6 +12,7 @@ SOURCES = (
     "pages",
     "senders",
     "layout",
+    "felt",
     "functions",
     "products",
     "arrays",
@@ -23,3 +24,7 @@ discard_outdated_cache(HERE, SOURCES)
 # Without counting references, as in `model.history`.
 compiled = njit(cache=True, error_model="numpy", _nrt=False, nogil=True)
 inlined = njit(cache=True, error_model="numpy", _nrt=False, nogil=True, forceinline=True)
+# For sums, several terms at a time: in an order that their number alone decides.
+summing = njit(
+    cache=True, error_model="numpy", _nrt=False, nogil=True, forceinline=True, fastmath={"reassoc"}
+)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from model.history.prefetch import prefetch
 from model.large.arrays import Form, Network, Tape, Weights
 from model.large.compiled import compiled, inlined
-from model.large.functions import ONE, ZERO, add, copy, elu_, exp, sigmoid
+from model.large.functions import ONE, ZERO, add, copy, elu_, exp, sigmoid, total_of
 from model.large.layout import NEVER, Plan
 from model.large.pages import NOBODY, Pool
 from model.large.products import multiply
@@ -14,6 +15,8 @@ TEMPERATURE = np.float32(0.5)
 SMALLEST_TOTAL = np.float32(1e-12)
 LARGEST_EXPONENT = np.float32(75.0)
 LOWEST = np.float32(-1e30)
+AHEAD = 12  # neighbours whose rows are asked for before their turn
+LINE = 16  # numbers in a line of the cache
 
 
 @inlined
@@ -30,38 +33,42 @@ def network(weights: Network, x: np.ndarray, hidden: np.ndarray, output: np.ndar
 def weigh_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> None:
     """softmax(S) of the node's row, over the neighbours of each edge type."""
     first, start, width = plan.near_first[b, end], plan.start[b, end], plan.width[b, end]
-    weights = tape.softmax[first : first + width]
-    values, near = pool.value[start : start + width], pool.near[start : start + width]
-    for t in range(weights.shape[1]):
-        total = ZERO
+    for t in range(len(tape.softmax)):
+        weights = tape.softmax[t, first : first + width]
+        values, near = pool.value[t, start : start + width], pool.near[t, start : start + width]
         for k in range(width):
-            weight = exp(values[k, t]) if near[k, t] else ZERO
-            weights[k, t] = weight
-            total += weight
-        total = max(total, SMALLEST_TOTAL)
+            weights[k] = exp(values[k]) if near[k] else ZERO
+        total = max(total_of(weights), SMALLEST_TOTAL)
         for k in range(width):
-            weights[k, t] /= total
+            weights[k] /= total
 
 
 @compiled
 def feel_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> None:
     """Eq. 3: the maximum over neighbours goes to the other node's inputs; the sigmoid is taken of it."""
     first, start, width = plan.near_first[b, end], plan.start[b, end], plan.width[b, end]
-    d, types = tape.z.shape[1], tape.softmax.shape[1]
+    d, types = tape.z.shape[1], len(tape.softmax)
     inputs = tape.inputs[b, 1 - end]
     for t in range(types):
         strongest, largest = tape.strongest[b, end, t], inputs[t * d : (t + 1) * d]
         for f in range(d):
             largest[f], strongest[f] = LOWEST, NOBODY
-        for k in range(width):
-            if not pool.near[start + k, t]:
-                continue
-            weight, row = tape.softmax[first + k, t], tape.projected[plan.near[first + k]]
-            for f in range(d):
-                product = weight * row[f]
-                more = product > largest[f]
-                largest[f] = product if more else largest[f]
-                strongest[f] = k if more else strongest[f]
+    for k in range(width):
+        if k + AHEAD < width:
+            for f in range(0, d, LINE):
+                prefetch(tape.projected[plan.near[first + k + AHEAD], f:])
+        row = tape.projected[plan.near[first + k]]
+        for t in range(types):
+            if pool.near[t, start + k]:
+                weight, slot = tape.softmax[t, first + k], np.int32(k)
+                strongest, largest = tape.strongest[b, end, t], inputs[t * d : (t + 1) * d]
+                for f in range(d):
+                    product = weight * row[f]
+                    more = product > largest[f]
+                    largest[f] = product if more else largest[f]
+                    strongest[f] = slot if more else strongest[f]
+    for t in range(types):
+        strongest, largest = tape.strongest[b, end, t], inputs[t * d : (t + 1) * d]
         for f in range(d):
             largest[f] = ZERO if strongest[f] == NOBODY else sigmoid(largest[f])
 
@@ -100,7 +107,7 @@ def move_by_rule(b: int, kind: int, pool: Pool, plan: Plan, weights: Weights, fo
     intensity = rate * np.log1p(np.exp(exponent))
     for end in range(2):
         slot, start, width = plan.slot[b, end], plan.start[b, end], plan.width_after[b, end]
-        row, near = pool.value[start : start + width, 0], pool.near[start : start + width, 0]
+        row, near = pool.value[0, start : start + width], pool.near[0, start : start + width]
         share = ONE / np.float32(width)
         if kind == ASSOCIATION:
             before = plan.width[b, end]
@@ -108,9 +115,7 @@ def move_by_rule(b: int, kind: int, pool: Pool, plan: Plan, weights: Weights, fo
             for k in range(width):
                 row[k] = row[k] - loss if row[k] != ZERO else ZERO
         row[slot], near[slot] = share + intensity, True
-        total = ZERO
-        for k in range(width):
-            total += row[k]
+        total = total_of(row)
         for k in range(width):
             row[k] /= total
 
@@ -174,7 +179,7 @@ def judge_pair(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> 
 @compiled
 def move_by_sample(b: int, pool: Pool, plan: Plan, tape: Tape) -> None:
     """Eq. 11: sample S_uv and S_vu; rows u and v sum to 1 again, and the two are neighbours from now on."""
-    types = tape.softmax.shape[1]
+    types = len(tape.softmax)
     for end in range(2):
         logits, noise, soft = tape.logits[b, end], tape.noise[b, end], tape.soft[b, end]
         largest = LOWEST
@@ -188,19 +193,17 @@ def move_by_sample(b: int, pool: Pool, plan: Plan, tape: Tape) -> None:
         for t in range(len(soft)):
             soft[t] /= total
         slot, start, width = plan.slot[b, end], plan.start[b, end], plan.width_after[b, end]
-        after = tape.after[tape.after_first[b, end] : tape.after_first[b, end] + width]
+        first = tape.after_first[b, end]
         for t in range(types):
-            row = pool.value[start : start + width, t]
+            row = pool.value[t, start : start + width]
             row[slot] = soft[len(soft) - types + t]
-            pool.near[start + slot, t] = True
-            total = ZERO
-            for k in range(width):
-                total += row[k]
-            total = max(total, SMALLEST_TOTAL)
+            pool.near[t, start + slot] = True
+            total = max(total_of(row), SMALLEST_TOTAL)
             tape.totals[b, end, t] = total
             for k in range(width):
                 row[k] /= total
-                after[k, t] = row[k]
+            if first != NOBODY:
+                copy(row, tape.after[t, first : first + width])
 
 
 @compiled

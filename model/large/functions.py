@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from model.large.compiled import compiled, inlined
+from model.large.compiled import compiled, inlined, summing
 
 LOG2_E = np.float32(1.4426950408889634)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
@@ -49,6 +49,24 @@ def fill(target: np.ndarray, value: np.float32) -> None:
     """Set a row to one number."""
     for f in range(len(target)):
         target[f] = value
+
+
+@summing
+def total_of(row: np.ndarray) -> np.float32:
+    """The sum of a row."""
+    total = ZERO
+    for k in range(len(row)):
+        total += row[k]
+    return total
+
+
+@summing
+def product_of(row: np.ndarray, other: np.ndarray) -> np.float32:
+    """The scalar product of two rows, as long as the first."""
+    total = ZERO
+    for k in range(len(row)):
+        total += row[k] * other[k]
+    return total
 
 
 @compiled

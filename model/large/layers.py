@@ -11,6 +11,7 @@ import numpy as np
 from model.large.arrays import Form, Gradients, Tape, Weights
 from model.large.backward import backward_event
 from model.large.compiled import compiled
+from model.large.felt import Felt
 from model.large.forward import forward_event
 from model.large.layout import Plan
 from model.large.pages import Pool
@@ -33,11 +34,17 @@ def forward_events(
 
 @compiled
 def backward_events(
-    events: np.ndarray, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients
+    events: np.ndarray,
+    plan: Plan,
+    felt: Felt,
+    weights: Weights,
+    form: Form,
+    tape: Tape,
+    grads: Gradients,
 ) -> None:
     """Some events of the batch, in this order."""
     for b in events:
-        backward_event(b, plan, weights, form, tape, grads)
+        backward_event(b, plan, felt, weights, form, tape, grads)
 
 
 def layers_of(plan: Plan) -> list[np.ndarray]:

@@ -1,8 +1,9 @@
 """A batch of one seed laid out before the model sees it: which rows of Z and of S each event reads and makes.
 
 Only nodes that the batch reads have a row. Rows 2b and 2b + 1 are u and v after event b; rows from 2B on are
-nodes as they were before the batch, in the order in which they were first read. B: events, m: senders, E:
-reads of neighbours, R: rows.
+nodes as they were before the batch: first those whose intensities are asked for, up to row Q, then those that
+only send, up to row P, then those that are only felt as neighbours: hubs have thousands of them, and nothing
+but W_h z is read of each. B: events, m: senders, E: reads of neighbours, R: rows.
 """
 
 from dataclasses import dataclass
@@ -36,10 +37,10 @@ class Plan(NamedTuple):
     senders: np.ndarray  # (B, 2, m) int64: rows of the first pass's senders
     weights: np.ndarray  # (B, 2, m): how much each of them weighs
     near_first: np.ndarray  # (B, 2) int64: where the neighbours of each begin
-    near: np.ndarray  # (E) int64: rows of the neighbours, in the order of slots
+    near: np.ndarray  # (E) int32: rows of the neighbours, in the order of slots
     read_first: np.ndarray  # (2B + 1) int64: where the reads of each new row begin
-    read_by: np.ndarray  # 2b + end of each read of a new row, in the order of events
-    read_as: np.ndarray  # OWN, a sender's number, or m + the neighbour's slot
+    read_by: np.ndarray  # 2b + end of each read of a new row, but those of neighbours, in the order of events
+    read_as: np.ndarray  # OWN, or a sender's number
 
 
 @compiled
@@ -72,81 +73,120 @@ def row_of(node: int, local: np.ndarray, touched: np.ndarray, sizes: np.ndarray,
 
 
 @compiled
-def read_rows(
-    pool: Pool,
+def read_nodes(
     ends: np.ndarray,
     others: np.ndarray,
+    plan: Plan,
+    local: np.ndarray,
+    touched: np.ndarray,
+    sizes: np.ndarray,
+) -> None:
+    """Rows of each event's nodes and of those that did not interact."""
+    new_rows = 2 * len(ends)
+    for b in range(len(ends)):
+        for end in range(2):
+            row = row_of(ends[b, end], local, touched, sizes, new_rows)
+            plan.own[b, end] = row
+            plan.before[b, end] = row if row < new_rows else NOBODY
+            for i in range(NON_EVENTS):
+                plan.others[b, end, i] = row_of(others[b, end, i], local, touched, sizes, new_rows)
+        local[ends[b, 0]], local[ends[b, 1]] = 2 * b, 2 * b + 1
+
+
+@compiled
+def read_senders(
+    pool: Pool,
+    ends: np.ndarray,
     words: np.ndarray,
     plan: Plan,
     local: np.ndarray,
     touched: np.ndarray,
     sizes: np.ndarray,
     chosen: np.ndarray,
-    reads: np.ndarray,
 ) -> None:
-    """Rows of everything that each event reads, its layer, and the reads of new rows.
+    """Rows of the first pass's senders."""
+    new_rows = 2 * len(ends)
+    for b in range(len(ends)):
+        for end in range(2):
+            width, weights = plan.width[b, end], plan.weights[b, end]
+            choose_senders(pool, ends[b, end], ends[b, 1 - end], width, words[b, end], chosen, weights)
+            for i in range(len(chosen)):
+                plan.senders[b, end, i] = row_of(chosen[i], local, touched, sizes, new_rows)
+        local[ends[b, 0]], local[ends[b, 1]] = 2 * b, 2 * b + 1
 
-    `local` (N) is NOBODY everywhere, before and after. `sizes` tells how many nodes were `touched` and how
-    many `reads` (…, 3) of new rows there are: row, by whom, as what.
-    """
-    events, size = len(ends), plan.senders.shape[2]
-    new_rows = 2 * events
-    sizes[0] = sizes[1] = 0
-    for b in range(events):
+
+@compiled
+def read_neighbours(
+    pool: Pool,
+    ends: np.ndarray,
+    plan: Plan,
+    local: np.ndarray,
+    touched: np.ndarray,
+    sizes: np.ndarray,
+) -> None:
+    """Rows of the neighbours, and each event's layer."""
+    new_rows = 2 * len(ends)
+    for b in range(len(ends)):
         layer = 0
         for end in range(2):
-            node = ends[b, end]
-            row = row_of(node, local, touched, sizes, new_rows)
-            plan.own[b, end] = row
-            plan.before[b, end] = row if row < new_rows else NOBODY
-            if row < new_rows:
-                layer = max(layer, plan.layer[row // 2] + 1)
-                reads[sizes[1], 0], reads[sizes[1], 1], reads[sizes[1], 2] = row, 2 * b + end, OWN
-                sizes[1] += 1
-            for i in range(NON_EVENTS):
-                plan.others[b, end, i] = row_of(others[b, end, i], local, touched, sizes, new_rows)
-            if size:
-                partner = ends[b, 1 - end]
-                width = plan.width[b, end]
-                choose_senders(pool, node, partner, width, words[b, end], chosen, plan.weights[b, end])
-                for i in range(size):
-                    row = row_of(chosen[i], local, touched, sizes, new_rows)
-                    plan.senders[b, end, i] = row
-                    if row < new_rows:
-                        layer = max(layer, plan.layer[row // 2] + 1)
-                        reads[sizes[1], 0], reads[sizes[1], 1], reads[sizes[1], 2] = row, 2 * b + end, i
-                        sizes[1] += 1
+            if plan.own[b, end] < new_rows:
+                layer = max(layer, plan.layer[plan.own[b, end] // 2] + 1)
+            for row in plan.senders[b, end]:
+                if row < new_rows:
+                    layer = max(layer, plan.layer[row // 2] + 1)
             first, start = plan.near_first[b, end], plan.start[b, end]
             for k in range(plan.width[b, end]):
                 row = row_of(pool.node[start + k], local, touched, sizes, new_rows)
                 plan.near[first + k] = row
                 if row < new_rows:
                     layer = max(layer, plan.layer[row // 2] + 1)
-                    reads[sizes[1], 0], reads[sizes[1], 1], reads[sizes[1], 2] = row, 2 * b + end, size + k
-                    sizes[1] += 1
         plan.layer[b] = layer
         local[ends[b, 0]], local[ends[b, 1]] = 2 * b, 2 * b + 1
-    for i in range(sizes[0]):
-        local[touched[i]] = NOBODY
 
 
 @compiled
-def sort_reads(reads: np.ndarray, count: int, plan: Plan) -> None:
-    """Reads by the row that they read, in the order of events."""
-    for row in range(len(plan.read_first)):
-        plan.read_first[row] = 0
-    for i in range(count):
-        plan.read_first[reads[i, 0] + 1] += 1
-    for row in range(len(plan.read_first) - 1):
-        plan.read_first[row + 1] += plan.read_first[row]
-    for i in range(count):
-        row = reads[i, 0]
-        at = plan.read_first[row]
-        plan.read_by[at], plan.read_as[at] = reads[i, 1], reads[i, 2]
-        plan.read_first[row] += 1
-    for row in range(len(plan.read_first) - 1, 0, -1):
-        plan.read_first[row] = plan.read_first[row - 1]
-    plan.read_first[0] = 0
+def before_the_batch(ends: np.ndarray, plan: Plan, local: np.ndarray) -> None:
+    """Let `local` hold the rows of nodes before the batch again."""
+    for b in range(len(ends) - 1, -1, -1):
+        for end in range(1, -1, -1):
+            local[ends[b, end]] = plan.own[b, end]
+
+
+@compiled
+def list_reads(plan: Plan, reads: np.ndarray) -> int:
+    """Reads (3, …) of new rows in the order of events, those of neighbours left out: row, by whom, as what.
+
+    Returns how many there are.
+    """
+    events, count = len(plan.own), 0
+    for b in range(events):
+        for end in range(2):
+            if plan.own[b, end] < 2 * events:
+                reads[0, count], reads[1, count], reads[2, count] = plan.own[b, end], 2 * b + end, OWN
+                count += 1
+            for i in range(plan.senders.shape[2]):
+                row = plan.senders[b, end, i]
+                if row < 2 * events:
+                    reads[0, count], reads[1, count], reads[2, count] = row, 2 * b + end, i
+                    count += 1
+    return count
+
+
+@compiled
+def sort_by_row(rows: np.ndarray, first: np.ndarray, order: np.ndarray) -> None:
+    """Fill `order` (n) with the places of `rows` (n), row by row; `first` (R + 1) is where each begins."""
+    for row in range(len(first)):
+        first[row] = 0
+    for i in range(len(rows)):
+        first[rows[i] + 1] += 1
+    for row in range(len(first) - 1):
+        first[row + 1] += first[row]
+    for i in range(len(rows)):
+        order[first[rows[i]]] = i
+        first[rows[i]] += 1
+    for row in range(len(first) - 1, 0, -1):
+        first[row] = first[row - 1]
+    first[0] = 0
 
 
 class Room:
@@ -170,8 +210,11 @@ class Layout:
 
     plan: Plan
     touched: np.ndarray  # (R − 2B) int64
+    asked: int  # Q
+    whole: int  # P
     last: np.ndarray  # rows that hold a node after the batch, and these nodes
     moved: np.ndarray
+    node: np.ndarray  # (2B) int64: which of these nodes each end of each event is
 
 
 def lay_out(
@@ -212,27 +255,25 @@ def lay_out(
     join_pairs(pool, u, v, kinds, MOVES.index(moves), plan)
     until = np.cumsum(plan.width.reshape(-1))
     plan.near_first[:] = (until - plan.width.reshape(-1)).reshape(two)
-    most = int(until[-1]) + 2 * events * (size + 1)
-    plan = plan._replace(
-        near=room("near", (int(until[-1]),)),
-        read_by=room("read_by", (most,)),
-        read_as=room("read_as", (most,)),
-    )
+    most = 2 * events * (size + 1)
+    plan = plan._replace(near=room("near", (int(until[-1]),), np.int32))
     if "local" not in room.blocks or len(room.blocks["local"]) < nodes:
-        room.blocks["local"] = np.full(nodes, NOBODY, np.int64)
-    touched, sizes, reads = room("touched", (nodes,)), np.zeros(2, np.int64), room("reads", (most, 3))
-    read_rows(
-        pool,
-        ends,
-        others,
-        np.zeros(two, np.int64) if words is None else words,
-        plan,
-        room.blocks["local"],
-        touched,
-        sizes,
-        room("chosen", (size,)),
-        reads,
-    )
-    sort_reads(reads, int(sizes[1]), plan)
-    moved, last = np.unique(ends.reshape(-1)[::-1], return_index=True)
-    return Layout(plan, touched[: sizes[0]], 2 * events - 1 - last, moved)
+        room.blocks["local"] = np.full(nodes, NOBODY, np.int32)
+    local = room.blocks["local"]  # (N): NOBODY everywhere, before and after
+    touched, sizes, rows = room("touched", (nodes,)), np.zeros(1, np.int64), []
+    read_nodes(ends, others, plan, local, touched, sizes)
+    rows.append(2 * events + int(sizes[0]))
+    before_the_batch(ends, plan, local)
+    if words is not None:
+        read_senders(pool, ends, words, plan, local, touched, sizes, room("chosen", (size,)))
+        before_the_batch(ends, plan, local)
+    rows.append(2 * events + int(sizes[0]))
+    read_neighbours(pool, ends, plan, local, touched, sizes)
+    local[touched[: sizes[0]]] = NOBODY
+    reads = room("reads", (3, most))
+    count = list_reads(plan, reads)
+    order = room("read_order", (count,))
+    sort_by_row(reads[0, :count], plan.read_first, order)
+    plan = plan._replace(read_by=reads[1][order], read_as=reads[2][order])
+    moved, last, node = np.unique(ends.reshape(-1)[::-1], return_index=True, return_inverse=True)
+    return Layout(plan, touched[: sizes[0]], *rows, 2 * events - 1 - last, moved, node[::-1])

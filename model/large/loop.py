@@ -1,7 +1,7 @@
 """A batch of one seed through the compiled loop, as one differentiable operation.
 
-What can be one product for many rows is one: W_h z and h¹ of all rows before the batch, and the gradients of
-the weights from the rows that the loop kept. Names as in `model.large.arrays`.
+What can be one product for many rows is one: W_h z and h¹ of rows before the batch, and the gradients of the
+weights from the rows that the loop kept. Names as in `model.large.arrays`.
 """
 
 from collections.abc import Callable
@@ -11,18 +11,21 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
-from torch.nn.functional import elu
+from torch.nn.functional import elu_
 
 from model.encoder import folded_weights
 from model.functions import elu_gradient
 from model.intensity import symmetric_compatibility
-from model.large.arrays import GRADIENTS, TAPE, WHOLE, Form, Gradients, Network, Tape, Weights
+from model.large.arrays import GRADIENTS, TAPE, TYPES, Form, Gradients, Network, Tape, Weights
 from model.large.backward import collect_before
+from model.large.felt import felt_rows
 from model.large.layers import backward_events, forward_events, layers_of, run_layers
 from model.large.layout import MOVES, Layout, Room
-from model.large.pages import Pool
+from model.large.pages import NOBODY, Pool
 from pipeline.variants import MOVES as MOVES_OF
 from pipeline.variants import Variant
+
+AT_ONCE = 4_096  # rows before the batch whose products are made at once
 
 
 def form_of(variant: Variant) -> Form:
@@ -54,6 +57,8 @@ class Loop:
         self.variant, self.form = variant, form_of(variant)
         self.pool, self.plan, self.layout, self.kinds = pool, layout.plan, layout, kinds
         self.waiting, self.noise, self.room, self.threads = waiting, noise, room, threads
+        self.has_next = np.ones(2 * len(kinds), np.bool_)  # whether a node has a further event in the batch
+        self.has_next[layout.last] = False
         update = torch.cat([named[f"update.{part}"] for part in ("attention", "self", "waiting")], 1)
         self.tensors = {"update": update, "neighbour": named["update.neighbour"]}
         if self.form.passes:
@@ -63,7 +68,7 @@ class Loop:
         self.rate = named["intensity.rate"].detach()[0]
 
     def run(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Versions of rows of Z (1, R, d) and logits (B, 1, 2, r'), from all embeddings before (N, d)."""
+        """Versions of rows of Z (1, Q, d) and logits (B, 1, 2, r'), from all embeddings before (N, d)."""
         versions, logits = Unrolled.apply(self, z, *self.tensors.values())
         return versions, logits
 
@@ -74,22 +79,39 @@ class Loop:
         self.given = dict(zip(self.tensors, (tensor[0] for tensor in tensors), strict=True))
         self.weights = self.arrays_of_weights()
         self.tape = tape = self.new_tape(z.shape[1])
-        new_rows = 2 * len(self.kinds)
-        before = z[torch.from_numpy(self.layout.touched)]
-        torch.from_numpy(tape.z)[new_rows:] = before
-        torch.mm(before, self.given["neighbour"], out=torch.from_numpy(tape.projected)[new_rows:])
-        if self.form.passes:
-            hidden = elu(torch.addmm(self.given["node1.b1"], before, self.given["node1.w1"]))
-            torch.from_numpy(tape.hidden1)[new_rows:] = hidden
-            output = torch.addmm(self.given["node1.b2"], hidden, self.given["node1.w2"])
-            torch.from_numpy(tape.h1)[new_rows:] = elu(output)
+        self.read_before(z)
         self.in_order(
             lambda events: forward_events(
                 events, self.kinds, self.pool, self.plan, self.weights, self.form, tape
             ),
             back=False,
         )
-        return torch.from_numpy(tape.z)[None], torch.from_numpy(tape.logits)[:, None]
+        new_rows = 2 * len(self.kinds)
+        self.felt = felt_rows(self.plan, tape.strongest, len(tape.projected), self.room)
+        self.z_felt = z[torch.from_numpy(self.layout.touched[self.felt.rows - new_rows])]
+        asked = self.layout.asked
+        return torch.from_numpy(tape.z)[None, :asked], torch.from_numpy(tape.logits)[:, None]
+
+    def read_before(self, z: Tensor) -> None:
+        """Fill in the rows before the batch, as many at a time as stay in the processor's cache."""
+        named, given, new_rows = self.tape_of_tensors(), self.given, 2 * len(self.kinds)
+        touched = torch.from_numpy(self.layout.touched)
+        spare = torch.from_numpy(self.room("rows before", (AT_ONCE, z.shape[1]), np.float32))
+        for start in range(new_rows, len(named["projected"]), AT_ONCE):
+            rows = slice(start, min(start + AT_ONCE, len(named["projected"])))
+            before = spare[: rows.stop - start]
+            torch.index_select(z, 0, touched[start - new_rows : rows.stop - new_rows], out=before)
+            torch.mm(before, given["neighbour"], out=named["projected"][rows])
+            whole = max(min(rows.stop, self.layout.whole) - start, 0)
+            named["z"][rows] = before[:whole]
+            if self.form.passes:
+                hidden, output = named["hidden1"][rows], named["h1"][rows]
+                elu_(torch.addmm(given["node1.b1"], before[:whole], given["node1.w1"], out=hidden))
+                elu_(torch.addmm(given["node1.b2"], hidden, given["node1.w2"], out=output))
+
+    def tape_of_tensors(self) -> dict[str, Tensor]:
+        """The tape's arrays as tensors."""
+        return {name: torch.from_numpy(array) for name, array in self.tape._asdict().items()}
 
     def in_order(self, work: Callable[[np.ndarray], None], back: bool) -> None:
         """All events, each after those that it reads from (`back`: before them).
@@ -135,16 +157,20 @@ class Loop:
         """The name of the last edge network."""
         return "edge2" if self.form.passes == 2 else "edge1"
 
-    def memory(self, shapes: dict[str, str], d: int) -> dict[str, np.ndarray]:
-        """Arrays by name, each of the shape that its letters spell."""
-        types, plan = self.pool.value.shape[1], self.plan
+    def memory(self, shapes: dict[str, str], d: int, felt: int = 0) -> dict[str, np.ndarray]:
+        """Arrays by name, each of the shape that its letters spell; `felt` is G."""
+        types, plan, new_rows = len(self.pool.value), self.plan, 2 * len(self.kinds)
         sizes = {
             "2": 2,
             "4": 4,
             "B": len(self.kinds),
-            "R": 2 * len(self.kinds) + len(self.layout.touched),
+            "W": new_rows,
+            "P": self.layout.whole,
+            "R": new_rows + len(self.layout.touched),
+            "F": new_rows + felt,
             "E": len(plan.near),
-            "A": int(plan.width_after.sum()),
+            "A": int(plan.width_after.reshape(-1)[self.has_next].sum()),
+            "D": int(plan.width_after.reshape(-1)[self.layout.last].sum()),
             "m": plan.senders.shape[2],
             "d": d,
             "r": types,
@@ -160,7 +186,7 @@ class Loop:
             return tuple(sized)
 
         return {
-            name: self.room(name, shape(letters), np.int64 if name in WHOLE else np.float32)
+            name: self.room(name, shape(letters), TYPES.get(name, np.float32))
             for name, letters in shapes.items()
         }
 
@@ -170,26 +196,28 @@ class Loop:
         arrays["waiting"][:] = self.waiting
         arrays["noise"][:] = 0.0 if self.noise is None else self.noise
         if self.form.passes:
-            widths = self.plan.width_after
-            arrays["after_first"][:] = (np.cumsum(widths.reshape(-1)) - widths.reshape(-1)).reshape(-1, 2)
+            widths = np.where(self.has_next, self.plan.width_after.reshape(-1), 0)
+            after_first = np.where(self.has_next, np.cumsum(widths) - widths, NOBODY)
+            arrays["after_first"][:] = after_first.reshape(-1, 2)
         return Tape(**arrays)
 
     # ---- backward
 
     def backward(self, d_versions: Tensor, d_logits: Tensor) -> list[Tensor]:
         """Gradients of the tensors given to `forward`."""
-        plan, form, tape = self.plan, self.form, self.tape
-        grads = Gradients(**self.memory(GRADIENTS, tape.z.shape[1]))
-        grads.d_z[:] = d_versions[0].numpy()
+        plan, form, tape, felt = self.plan, self.form, self.tape, self.felt
+        grads = Gradients(**self.memory(GRADIENTS, tape.z.shape[1], len(felt.rows)))
+        grads.d_z[:] = d_versions[0, : 2 * len(self.kinds)].numpy()
         if form.passes:
             grads.d_logits[:] = d_logits[:, 0].numpy()
-            grads.d_after[:] = 0.0
+            widths = plan.width_after.reshape(-1)[self.layout.last]
+            grads.row_first[:] = (np.cumsum(widths) - widths)[self.layout.node].reshape(-1, 2)
         self.in_order(
-            lambda events: backward_events(events, plan, self.weights, form, tape, grads), back=True
+            lambda events: backward_events(events, plan, felt, self.weights, form, tape, grads), back=True
         )
-        collect_before(plan, form, tape, grads)
+        collect_before(plan, felt, form, grads)
         gradients = self.gradients(
-            {name: torch.from_numpy(array) for name, array in tape._asdict().items()},
+            self.tape_of_tensors(),
             {name: torch.from_numpy(array) for name, array in grads._asdict().items()},
         )
         return [gradients[name].view_as(tensor[0])[None] for name, tensor in self.tensors.items()]
@@ -200,9 +228,11 @@ class Loop:
         def product(rows: Tensor, d_rows: Tensor) -> Tensor:
             return rows.flatten(0, -2).T @ d_rows.flatten(0, -2)
 
+        new_rows, d = 2 * len(self.kinds), tape["z"].shape[1]
+        of_new = product(tape["z"][:new_rows], grads["d_projected"][:new_rows])
         out = {
             "update": product(tape["inputs"], grads["d_update"]),
-            "neighbour": product(tape["z"], grads["d_projected"]),
+            "neighbour": of_new + product(self.z_felt, grads["d_projected"][new_rows:]),
         }
         if not self.form.passes:
             return out
@@ -215,7 +245,6 @@ class Loop:
             out[f"{name}.w2"] = product(tape[hidden], d_second)
             out[f"{name}.b2"] = d_second.flatten(0, -2).sum(0)
 
-        new_rows, d = 2 * len(self.kinds), tape["z"].shape[1]
         # h¹ of the rows before the batch: those of the loop have been undone there.
         d_output = elu_gradient(grads["d_h1"][new_rows:], tape["h1"][new_rows:])
         d_hidden = elu_gradient(d_output @ self.given["node1.w2"].T, tape["hidden1"][new_rows:])

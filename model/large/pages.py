@@ -29,8 +29,8 @@ class Pool(NamedTuple):
     count: np.ndarray  # (N) int64: slots in use
     room: np.ndarray  # (N) int64: slots of the row's stretch
     node: np.ndarray  # (M) int32: the neighbour in each slot
-    value: np.ndarray  # (M, r): S_ui
-    near: np.ndarray  # (M, r) bool: whether it is a neighbour by this edge type
+    value: np.ndarray  # (r, M): S_ui; a row lies together for each edge type, for vector instructions
+    near: np.ndarray  # (r, M) bool: whether it is a neighbour by this edge type
     table: np.ndarray  # (2^h, 2) int32: row and slot of a pair by hashing, NOBODY where empty
     used: np.ndarray  # (2) int64: slots of the pool that are given to rows, pairs in the table
 
@@ -76,10 +76,10 @@ def move_row(pool: Pool, node: int, room: int) -> None:
     """Give the row of `node` a longer stretch at the end of the pool; new slots are empty."""
     start, before, count = pool.used[0], pool.first[node], pool.count[node]
     for slot in range(room):
-        for t in range(pool.value.shape[1]):
+        for t in range(len(pool.value)):
             held = slot < count
-            pool.value[start + slot, t] = pool.value[before + slot, t] if held else np.float32(0.0)
-            pool.near[start + slot, t] = pool.near[before + slot, t] if held else False
+            pool.value[t, start + slot] = pool.value[t, before + slot] if held else np.float32(0.0)
+            pool.near[t, start + slot] = pool.near[t, before + slot] if held else False
         pool.node[start + slot] = pool.node[before + slot] if slot < count else NOBODY
     pool.first[node], pool.room[node] = start, room
     pool.used[0] += room
@@ -87,19 +87,18 @@ def move_row(pool: Pool, node: int, room: int) -> None:
 
 @compiled
 def pack(old: Pool, new: Pool) -> None:
-    """Copy all rows of `old` into the empty `new`, one after another, and put every pair into its table."""
+    """Copy all rows of `old` into the empty `new`, one after another."""
     place = 0
     for node in range(len(old.first)):
         start, count = old.first[node], old.count[node]
         new.first[node], new.count[node], new.room[node] = place, count, old.room[node]
         for slot in range(count):
             new.node[place + slot] = old.node[start + slot]
-            for t in range(old.value.shape[1]):
-                new.value[place + slot, t] = old.value[start + slot, t]
-                new.near[place + slot, t] = old.near[start + slot, t]
+            for t in range(len(old.value)):
+                new.value[t, place + slot] = old.value[t, start + slot]
+                new.near[t, place + slot] = old.near[t, start + slot]
         place += old.room[node]
     new.used[0], new.used[1] = place, old.used[1]
-    fill_table(new)
 
 
 @compiled
@@ -118,8 +117,8 @@ def empty_pool(nodes: int, slots: int, pairs: int, edge_types: int) -> Pool:
         count=np.zeros(nodes, np.int64),
         room=np.zeros(nodes, np.int64),
         node=np.full(slots, NOBODY, np.int32),
-        value=np.zeros((slots, edge_types), np.float32),
-        near=np.zeros((slots, edge_types), np.bool_),
+        value=np.zeros((edge_types, slots), np.float32),
+        near=np.zeros((edge_types, slots), np.bool_),
         table=np.full((1 << max(2 * pairs - 1, 15).bit_length(), 2), NOBODY, np.int32),
         used=np.zeros(2, np.int64),
     )
@@ -131,15 +130,20 @@ def with_room(pool: Pool, nodes: np.ndarray) -> Pool:
     Called between compiled passes, which therefore never allocate. Room grows by half: amortized O(1).
     """
     ends, times = np.unique(nodes, return_counts=True)
-    # A row moves at most to twice what it then needs, and leaves at most as much behind.
-    slots = int(pool.used[0] + 4 * (pool.room[ends] + times + SMALLEST_ROW).sum())
+    # A row that may become full moves at most to twice what it then needs, and leaves at most as much behind.
+    moving = pool.count[ends] + times > pool.room[ends]
+    slots = int(pool.used[0] + 4 * (pool.room[ends] + times + SMALLEST_ROW)[moving].sum())
     pairs = int(pool.used[1] + len(nodes))
     if slots <= len(pool.node) and 2 * pairs <= len(pool.table):
         return pool
     live = int(pool.room.sum())
     slots = max(slots - int(pool.used[0]) + live, live + live // 2)
-    grown = empty_pool(len(pool.first), slots, max(pairs, len(pool.table) // 2), pool.value.shape[1])
+    wider = 2 * pairs > len(pool.table)
+    grown = empty_pool(len(pool.first), slots, pairs if wider else 0, len(pool.value))
     pack(pool, grown)
+    if not wider:  # the table tells slots of rows, wherever these are
+        return grown._replace(table=pool.table)
+    fill_table(grown)
     return grown
 
 
@@ -159,15 +163,15 @@ class Pages:
     @property
     def edge_types(self) -> int:
         """How many values an entry has."""
-        return self.pools[0].value.shape[1]
+        return len(self.pools[0].value)
 
     def of_seeds(self, rows: list[int]) -> Self:
         """A copy for some of the seeds."""
         return type(self)([Pool(*(array.copy() for array in self.pools[row])) for row in rows])
 
     def take(self, other: Self, row: int) -> None:
-        """Take over seed `row`."""
-        self.pools[row] = other.of_seeds([row]).pools[0]
+        """Take over seed `row` of pages that move no more."""
+        self.pools[row] = other.pools[row]
 
     def entries(self, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Of seed `row`, in the order of rows and slots: u, v (E each), values and nearness (E, r each)."""
@@ -175,7 +179,7 @@ class Pages:
         u = np.repeat(np.arange(len(pool.count)), pool.count)
         before = np.cumsum(pool.count) - pool.count
         at = np.arange(len(u)) - before[u] + pool.first[u]
-        return u, pool.node[at], pool.value[at], pool.near[at]
+        return u, pool.node[at], pool.value[:, at].T, pool.near[:, at].T
 
     def nonzero(self) -> tuple[np.ndarray, ...]:
         """Entries that are not zero: seed, u, v, edge type and weight, each (E), in the order of rows."""
@@ -224,7 +228,7 @@ def filled_pool(count: np.ndarray, node: np.ndarray, value: np.ndarray, near: np
     pool = empty_pool(len(count), pairs, pairs, value.shape[1])
     pool.count[:] = pool.room[:] = count
     pool.first[:] = np.cumsum(count) - count
-    pool.node[:], pool.value[:], pool.near[:] = node, value, near
+    pool.node[:], pool.value[:], pool.near[:] = node, value.T, near.T
     pool.used[:] = pairs
     fill_table(pool)
     return pool

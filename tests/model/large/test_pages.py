@@ -23,7 +23,7 @@ def test_rows_grow_and_every_neighbour_keeps_its_slot() -> None:
                 if (node, other) not in slots:
                     slots[node, other] = count[node]
                     count[node] += 1
-                    pool.value[pool.first[node] + slot] = node + other / 1000
+                    pool.value[:, pool.first[node] + slot] = node + other / 1000
                 assert slot == slots[node, other]
     pool = pages.pools[0]
     assert pool.count.tolist() == count.tolist()
@@ -33,5 +33,5 @@ def test_rows_grow_and_every_neighbour_keeps_its_slot() -> None:
         for stored in (pool, again):
             at = stored.first[node] + slot
             assert stored.node[at] == other
-            assert stored.value[at, 0] == np.float32(node + other / 1000)
+            assert stored.value[0, at] == np.float32(node + other / 1000)
     assert pool.room.sum() <= 2 * pool.count.sum() + 4 * nodes
