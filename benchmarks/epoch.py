@@ -71,19 +71,21 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--threads", type=int, default=1)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        epoch = epoch_of(asked.variant, asked.nodes, asked.events, asked.threads, Path(folder))
+        epoch = epoch_of(
+            arguments.variant, arguments.nodes, arguments.events, arguments.threads, Path(folder)
+        )
         before = megabytes()
         clock, processor = timed(epoch)
     figures = {
         "seconds": round(clock, 1),
         "processor_seconds": round(processor, 1),
-        "processor_microseconds_per_event": round(1e6 * processor / asked.events, 1),
+        "processor_microseconds_per_event": round(1e6 * processor / arguments.events, 1),
         "peak_memory_mb": megabytes(),
         "peak_memory_before_mb": before,
     }
-    print(json.dumps({**vars(asked), **figures}))
+    print(json.dumps({**vars(arguments), **figures}))
 
 
 if __name__ == "__main__":

@@ -109,9 +109,9 @@ def store_year(source: Path, lake: Lake) -> FollowRule:
             file=pl.lit(file_name(day, 0)),
         )
         write_parquet(GITHUB_EVENTS.cast(rows), lake.github_day(day) / "00.parquet")
-        told = dict.fromkeys(GHARCHIVE_FILES.names) | {"file": file_name(day, 0), "day": day, "hour": 0}
-        told |= {"status": "ok", "events": rows.height, "kept": rows.height}
-        write_parquet(pl.DataFrame([told], schema=GHARCHIVE_FILES.types), account_path(lake, day))
+        account = dict.fromkeys(GHARCHIVE_FILES.names) | {"file": file_name(day, 0), "day": day, "hour": 0}
+        account |= {"status": "ok", "events": rows.height, "kept": rows.height}
+        write_parquet(pl.DataFrame([account], schema=GHARCHIVE_FILES.types), account_path(lake, day))
     people = pl.read_parquet(source / "nodes.parquet")["login"].to_list()
     return FollowRule(accounts=tuple(people))
 
@@ -236,9 +236,9 @@ def main() -> None:
         if arguments.year is None:
             one_day(arguments.events, arguments.nodes, Path(scratch))
             return
-        told = the_year(arguments.year, Path(scratch), arguments.until)
-    print(told)
-    write_followed_part(told, PAGE)
+        figures = the_year(arguments.year, Path(scratch), arguments.until)
+    print(figures)
+    write_followed_part(figures, PAGE)
 
 
 if __name__ == "__main__":

@@ -47,26 +47,26 @@ class Question:
     small: bool = False
 
 
-def measured(asked: Question) -> dict[str, Any]:
+def measured(question: Question) -> dict[str, Any]:
     """Events per second of one seed's training, and the memory it took."""
     torch.set_num_threads(1)
-    if asked.small:
-        rule.LARGE = asked.nodes
-    variant, settings = variant_named(asked.key, ["Follow"]), TrainingSettings(seeds=(0,))
-    first = asked.before + WARM_UP * settings.batch
-    stream = crowd_stream(asked.nodes, first + asked.events + 1)
+    if question.small:
+        rule.LARGE = question.nodes
+    variant, settings = variant_named(question.key, ["Follow"]), TrainingSettings(seeds=(0,))
+    first = question.before + WARM_UP * settings.batch
+    stream = crowd_stream(question.nodes, first + question.events + 1)
     stream = replace(stream, splits=(len(stream), len(stream)))
     made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run = new_run(stream, variant, settings)
-    run.workspace.threads = asked.threads
-    run.state.position = asked.before
-    if asked.before:
+    run.workspace.threads = question.threads
+    run.state.position = question.before
+    if question.before:
         meet(run, stream)
-    learn_all(run, range(asked.before + settings.batch, first + 1, settings.batch))
-    batches = range(first + settings.batch, first + asked.events + 1, settings.batch)
+    learn_all(run, range(question.before + settings.batch, first + 1, settings.batch))
+    batches = range(first + settings.batch, first + question.events + 1, settings.batch)
     clock, processor = timed(partial(learn_all, run, batches))
     events = len(batches) * settings.batch
-    return asdict(asked) | {
+    return asdict(question) | {
         "events_per_second": round(events / clock, 1),
         "events_per_cpu_second": round(events / processor, 1),
         "cpu_microseconds_per_event": round(1e6 * processor / events, 1),
@@ -104,16 +104,16 @@ def neighbours(run: Run, u: np.ndarray, v: np.ndarray) -> float:
 
 def growth(events: int, key: str, threads: int) -> dict[str, Any]:
     """An event's cost against the number of nodes, a process each, and its slope in log–log."""
-    asked = [Question(nodes, events, 0, key, threads) for nodes in GROWTH]
-    sizes = [alone(question) for question in asked]
+    questions = [Question(nodes, events, 0, key, threads) for nodes in GROWTH]
+    sizes = [alone(question) for question in questions]
     costs = [size["cpu_microseconds_per_event"] for size in sizes]
     return {"sizes": sizes, "slope": round(float(np.polyfit(np.log(GROWTH), np.log(costs), 1)[0]), 3)}
 
 
-def alone(asked: Question) -> dict[str, Any]:
+def alone(question: Question) -> dict[str, Any]:
     """`measured` in a process of its own, whose memory is its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(measured, asked).result()
+        return pool.submit(measured, question).result()
 
 
 def main() -> None:
@@ -130,17 +130,19 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="by the engine for small networks")
     parser.add_argument("--growth", action="store_true", help="at several numbers of nodes")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
-    given = parser.parse_args()
-    key = f"{given.variant}-{given.interaction}"
-    if given.growth:
-        found = growth(given.events, key, given.threads)
+    arguments = parser.parse_args()
+    key = f"{arguments.variant}-{arguments.interaction}"
+    if arguments.growth:
+        figures = growth(arguments.events, key, arguments.threads)
     else:
-        asked = Question(given.nodes, given.events, given.before, key, given.threads, given.small)
-        found = measured(asked)
-    if given.json:
-        print(json.dumps(found))
+        question = Question(
+            arguments.nodes, arguments.events, arguments.before, key, arguments.threads, arguments.small
+        )
+        figures = measured(question)
+    if arguments.json:
+        print(json.dumps(figures))
     else:
-        for name, value in found.items():
+        for name, value in figures.items():
             print(f"{name}: {value}")
 
 

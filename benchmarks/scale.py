@@ -65,18 +65,18 @@ def subnetwork(events: int) -> Measured:
 
 def training(key: str, passed: int) -> Measured:
     """An event of a model's training at 100,000 nodes, when so many have passed."""
-    found = measured(Question(NODES, 2_000, passed, key, threads=1))
-    return {"seconds": found["cpu_microseconds_per_event"] / 1e6, "peak bytes": peak()}
+    figures = measured(Question(NODES, 2_000, passed, key, threads=1))
+    return {"seconds": figures["cpu_microseconds_per_event"] / 1e6, "peak bytes": peak()}
 
 
 def laws(name: str, sizes: Sequence[int], work: Callable[[int], Measured]) -> dict[str, PowerLaw]:
     """What was measured of `work` at three sizes, printed, and a law of each quantity."""
     rows = [alone(work, size) for size in sizes]
-    found = {what: PowerLaw.through(sizes, [row[what] for row in rows]) for what in rows[0]}
-    for what, law in found.items():
+    fitted = {what: PowerLaw.through(sizes, [row[what] for row in rows]) for what in rows[0]}
+    for what, law in fitted.items():
         values = ", ".join(f"{size:,}: {row[what]:,.6g}" for size, row in zip(sizes, rows, strict=True))
         print(f"{name}, {what}: {values}; slope {law.slope:.2f}, residual {law.residual:.2f}", flush=True)
-    return found
+    return fitted
 
 
 def told(name: str, seconds: Estimate, prices: Prices, stored: float = 0.0) -> None:
@@ -105,8 +105,8 @@ def main() -> None:
     )
     parser.add_argument("--core-hour", type=float, default=Prices.core_hour)
     parser.add_argument("--gigabyte-month", type=float, default=Prices.gigabyte_month)
-    given = parser.parse_args()
-    prices = Prices(given.core_hour, given.gigabyte_month)
+    arguments = parser.parse_args()
+    prices = Prices(arguments.core_hour, arguments.gigabyte_month)
     hour = laws("an hour read, by its bytes of text", HOURS, reading)
     year = laws("a subnetwork", YEARS, subnetwork)
     models = {key: laws(f"an event of {key}", PASSED, partial(training, key)) for key in MODELS}
@@ -117,8 +117,8 @@ def main() -> None:
         "the whole archive, read and normalized", hour["seconds"].at(size).times(ARCHIVE_HOURS), prices, kept
     )
     told("the subnetwork of a year", year["seconds"].at(YEAR_EVENTS), prices)
-    for key, found in models.items():
-        law = found["seconds"]  # of an event when x have passed; their sum is that of the power law
+    for key, fitted in models.items():
+        law = fitted["seconds"]  # of an event when x have passed; their sum is that of the power law
         epoch = law.at(EPOCH_EVENTS).times(EPOCH_EVENTS / (1 + law.slope))
         told(f"an epoch of {key}, 100,000 nodes, 100 million events", epoch, prices)
     tell_followed(prices, followed)

@@ -120,20 +120,20 @@ def main() -> None:
     )
     parser.add_argument("--small", action="store_true", help="the engine for small networks, too")
     parser.add_argument("--folder", type=Path, help="where trainings stay; one that is there is not repeated")
-    given = parser.parse_args()
-    if given.seeds < 2:
+    arguments = parser.parse_args()
+    if arguments.seeds < 2:
         parser.error("--seeds takes 2 or more: one seed has no interval")
-    key, table = f"{given.variant}-{given.interaction}", read_event_table(given.dataset)
-    arms = [EXACT, *([SMALL] if given.small else []), *(Arm(senders=size) for size in given.senders)]
-    arms += [Arm(thinned=neighbours) for neighbours in given.thinned]
+    key, table = f"{arguments.variant}-{arguments.interaction}", read_event_table(arguments.dataset)
+    arms = [EXACT, *([SMALL] if arguments.small else []), *(Arm(senders=size) for size in arguments.senders)]
+    arms += [Arm(thinned=neighbours) for neighbours in arguments.thinned]
     with tempfile.TemporaryDirectory() as temporary:
-        home = given.folder or Path(temporary)
+        home = arguments.folder or Path(temporary)
         folders = {arm: home / table.name / arm.label / key for arm in arms}
         for arm, folder in folders.items():
-            asked = arm, given.dataset, key, given.seeds, given.epochs, folder
+            order = arm, arguments.dataset, key, arguments.seeds, arguments.epochs, folder
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-                alone.submit(train_arm, *asked).result()
-        print(f"{table.name}, {key}, {given.seeds} seeds, {given.epochs} epochs")
+                alone.submit(train_arm, *order).result()
+        print(f"{table.name}, {key}, {arguments.seeds} seeds, {arguments.epochs} epochs")
         ranked = pl.read_parquet(folders[EXACT] / "rankings.parquet", columns=["idx"]).unique()
         exact = measured(folders[EXACT], table, key, None)
         report(EXACT.label, exact, exact)

@@ -168,17 +168,17 @@ class Chain:
         events, _ = lanes[0].days.of(day)
         past, digests = lanes[0].days.between(choice.window.first, day - DAY)
         nodes = len(choice.names)
-        asked, came = communications(events, MOST_RANKED, nodes), happened(events, nodes)
-        u, v = events[asked.tolist()].select("u", "v").to_numpy().T
+        positions, came = communications(events, MOST_RANKED, nodes), happened(events, nodes)
+        u, v = events[positions.tolist()].select("u", "v").to_numpy().T
         rows = []
         for lane in lanes:
             model = lane.at(day - DAY)
             # What was forecast is asked first: ranks of the day itself come with learning from it.
             stood, given = model.ranks(u, v, came), model.pair_scores(came)
             ranks = lane.ranks(day)
-            stood = stood[np.isin(asked, ranks["position"])]
+            stood = stood[np.isin(positions, ranks["position"])]
             rows += model_rows(lane.variant, past, events, ranks, stood, given)
-        rows += baseline_rows(past, events, asked, nodes, len(digests))
+        rows += baseline_rows(past, events, positions, nodes, len(digests))
         return pl.DataFrame(rows, infer_schema_length=None).with_columns(
             dataset=pl.lit(FOLLOWING), as_of=pl.lit(end_of(day - DAY)), scored_until=pl.lit(end_of(day))
         )

@@ -23,8 +23,8 @@ class Follower(Protocol):
     Events are frames with u, v, type, kind and created_at, in order of time, of one or more whole days.
     """
 
-    def rank(self, events: pl.DataFrame, asked: np.ndarray) -> pl.DataFrame:
-        """Rank those at the positions `asked`, the state moving on with each event and the weights still.
+    def rank(self, events: pl.DataFrame, positions: np.ndarray) -> pl.DataFrame:
+        """Rank those at `positions`, the state moving on with each event and the weights still.
 
         Gives position, rank_v, rank_u, and log_score: the mean log probability of the true partner in both
         directions. The model stays as it was.

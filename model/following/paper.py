@@ -65,7 +65,7 @@ class PaperFamily:
         started = time.perf_counter()
         begin, settings = span(window.first)[0], self.settings
         run = new_run(stream_of(past, begin, nodes), self.variant, settings)
-        asked = communications(judged, MOST_MEASURED, nodes)
+        positions = communications(judged, MOST_MEASURED, nodes)
         measured: list[float] = []
         best = PaperFollower.after(self, begin, run)
         for epoch in range(settings.epochs):
@@ -75,7 +75,7 @@ class PaperFamily:
                 pass_by(run, max(len(run.stream) - MOST_LEARNED, 0), progress)
                 learn_to_end(run, progress)
             now = PaperFollower.after(self, begin, run)
-            ranked = now.rank(judged, asked).select("rank_v", "rank_u").to_numpy()
+            ranked = now.rank(judged, positions).select("rank_v", "rank_u").to_numpy()
             measured.append(float(ranked.mean()) if ranked.size else 0.0)
             if measured[-1] <= min(measured):
                 best = now
@@ -166,14 +166,14 @@ class PaperFollower:
         learn_to_end(run)
         vars(self).update(vars(PaperFollower.after(self.family, self.begin, run)))
 
-    def rank(self, events: pl.DataFrame, asked: np.ndarray) -> pl.DataFrame:
+    def rank(self, events: pl.DataFrame, positions: np.ndarray) -> pl.DataFrame:
         """Ranks and log scores, every node a candidate; see `Follower`."""
         torch.set_num_threads(1)
-        if not len(asked):
+        if not len(positions):
             return pl.DataFrame(schema=RANKED)
         run = self.going_on(events, generators(self.family.settings.seeds, "ranking"))
         if run.state.is_large:
-            return rank_among_many(run, asked)
+            return rank_among_many(run, positions)
         named, parts = run.parameters.named, []
         for seen in advance_in_batches(
             run.stream, run.variant, named, run.state, len(run.stream), run.random, run.settings.batch
@@ -187,13 +187,13 @@ class PaperFollower:
                 of_target = logs[0, torch.arange(len(target)), torch.from_numpy(target)]
                 sides.append(torch.stack([ranks(scores, target, source)[0].double(), of_target], 1))
             parts.append(torch.stack(sides, 1))  # (B, 2, 2): both sides, rank and logarithm
-        told = torch.cat(parts).numpy()[asked]
+        ranked = torch.cat(parts).numpy()[positions]
         return pl.DataFrame(
             {
-                "position": asked,
-                "rank_v": told[:, 0, 0],
-                "rank_u": told[:, 1, 0],
-                "log_score": told[:, :, 1].mean(1),
+                "position": positions,
+                "rank_v": ranked[:, 0, 0],
+                "rank_u": ranked[:, 1, 0],
+                "log_score": ranked[:, :, 1].mean(1),
             },
             schema=RANKED,
         )
@@ -256,22 +256,22 @@ def stream_of(
     events: pl.DataFrame, begin: datetime, nodes: int, past: dict[str, np.ndarray] | None = None
 ) -> Stream:
     """Events as the models read them, after those of `past`; nobody is associated before the first."""
-    told: dict[str, np.ndarray] = {"u": NOTHING, "v": NOTHING, "k": NOTHING, "seconds": np.empty(0)}
+    columns: dict[str, np.ndarray] = {"u": NOTHING, "v": NOTHING, "k": NOTHING, "seconds": np.empty(0)}
     if not events.is_empty():
-        told = {
+        columns = {
             "u": events["u"].to_numpy().astype(np.int64),
             "v": events["v"].to_numpy().astype(np.int64),
             "k": (events["kind"] == "communication").to_numpy().astype(np.int64),
             "seconds": (events["created_at"] - begin).dt.total_microseconds().to_numpy() / 1e6,
         }
     if past is not None:
-        told = {name: np.concatenate([past[name], array]) for name, array in told.items()}
-    count = len(told["u"])
+        columns = {name: np.concatenate([past[name], array]) for name, array in columns.items()}
+    count = len(columns["u"])
     return Stream(
         name=FOLLOWING,
         fingerprint="",
         nodes=nodes,
-        **told,
+        **columns,
         start=begin,
         idx=np.arange(count),
         splits=(count, count),
@@ -280,12 +280,12 @@ def stream_of(
     )
 
 
-def rank_among_many(run: Run, asked: np.ndarray) -> pl.DataFrame:
+def rank_among_many(run: Run, positions: np.ndarray) -> pl.DataFrame:
     """Ranks and log scores in a large network: the run's state is carried from one event to the next."""
     stream, state, named = run.stream, run.state, run.parameters.named
     begin, rows = state.position, []
     with torch.no_grad():
-        for position in asked.tolist():
+        for position in positions.tolist():
             carry_to(run, begin + position)
             ends = np.array([stream.u[state.position], stream.v[state.position]])
             scores = log_densities(stream, state.z, state, named, ends, COMMUNICATION)  # (1, 2, N)

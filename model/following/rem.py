@@ -75,7 +75,7 @@ class RemFamily:
         sample_random = np.random.default_rng(2_013)
         measured: list[float] = []
         best = follower.fit
-        asked = communications(judged, MOST_MEASURED, nodes)
+        positions = communications(judged, MOST_MEASURED, nodes)
         for epoch in range(self.settings.epochs):
             follower.history = from_arrays(to_arrays(history))
             label = f"{self.variant.name}: epoch {epoch + 1}/{self.settings.epochs}"
@@ -84,8 +84,10 @@ class RemFamily:
                 learn_epoch(
                     follower.fit, [sample], len(sample.x), follower.layout, self.settings, progress.advance
                 )
-            ranked = follower.rank(judged, asked)
-            measured.append(float(ranked.select("rank_v", "rank_u").to_numpy().mean()) if len(asked) else 0.0)
+            ranked = follower.rank(judged, positions)
+            measured.append(
+                float(ranked.select("rank_v", "rank_u").to_numpy().mean()) if len(positions) else 0.0
+            )
             if measured[-1] <= min(measured):
                 best = copied(follower.fit)
         follower.fit = best
@@ -168,11 +170,11 @@ class RemFollower:
     def standardize(self, past: pl.DataFrame) -> None:
         """Take means and deviations of the statistics from every eighth event."""
         reading = self.reading(past, from_arrays(to_arrays(self.history)))
-        asked = self.learnable(reading, MOST_LEARNED)[::8]
+        positions = self.learnable(reading, MOST_LEARNED)[::8]
         candidates = draw_candidates(
-            reading.events.stream, asked, self.family.settings.candidates, np.random.default_rng(7)
+            reading.events.stream, positions, self.family.settings.candidates, np.random.default_rng(7)
         )
-        self.fit.standard = Standard.of(reading.read(past.height, asked, candidates).x)
+        self.fit.standard = Standard.of(reading.read(past.height, positions, candidates).x)
 
     def learnable(self, reading: Pass, most: int) -> np.ndarray:
         """The positions to learn from: the latest communications, without the first, whose past is short."""
@@ -183,8 +185,8 @@ class RemFollower:
     def sample(self, events: pl.DataFrame, most: int, random: np.random.Generator) -> Sample:
         """Statistics of the latest of `events` and of drawn candidates; the events enter the history."""
         reading = self.reading(events, self.history)
-        asked = self.learnable(reading, most)
-        sample = read_sample(reading, asked, self.family.settings, self.layout, random)
+        positions = self.learnable(reading, most)
+        sample = read_sample(reading, positions, self.family.settings, self.layout, random)
         reading.skip(len(reading.events.stream))
         self.history = reading.history
         return sample
@@ -203,19 +205,19 @@ class RemFollower:
             rows = slice(start, start + settings.batch)
             learn_batch(self.fit, sample.x[rows], sample.met[rows], self.layout, settings, RATE, generators)
 
-    def rank(self, events: pl.DataFrame, asked: np.ndarray) -> pl.DataFrame:
+    def rank(self, events: pl.DataFrame, positions: np.ndarray) -> pl.DataFrame:
         """Ranks and log scores, every node a candidate; see `Follower`."""
         torch.set_num_threads(1)
-        if not len(asked) or self.fit.standard is None:
+        if not len(positions) or self.fit.standard is None:
             return pl.DataFrame(schema=RANKED)
         reading = self.reading(events, from_arrays(to_arrays(self.history)))
         if self.nodes > EVERYONE:
-            return self.rank_among_many(reading, asked)
+            return self.rank_among_many(reading, positions)
         stream, nodes = reading.events.stream, self.nodes
         everyone = np.arange(nodes)
-        ranks, logs = np.empty((len(asked), 2)), np.empty((len(asked), 2))
-        for start in range(0, len(asked), batch := max(1, PAIRS_AT_ONCE // (2 * nodes))):
-            part = asked[start : start + batch]
+        ranks, logs = np.empty((len(positions), 2)), np.empty((len(positions), 2))
+        for start in range(0, len(positions), batch := max(1, PAIRS_AT_ONCE // (2 * nodes))):
+            part = positions[start : start + batch]
             x, met = reading.read(int(part[-1]) + 1, part, np.broadcast_to(everyone, (len(part), 2, nodes)))
             ends = stream.u[part], stream.v[part]
             rows = np.arange(len(part))
@@ -231,14 +233,14 @@ class RemFollower:
                 total = largest[:, 0] + np.log(np.exp(scores - largest).sum(1))
                 logs[start : start + batch, side] = scores[rows, truth] - total
         return pl.DataFrame(
-            {"position": asked, "rank_v": ranks[:, 0], "rank_u": ranks[:, 1], "log_score": logs.mean(1)},
+            {"position": positions, "rank_v": ranks[:, 0], "rank_u": ranks[:, 1], "log_score": logs.mean(1)},
             schema=RANKED,
         )
 
-    def rank_among_many(self, reading: Pass, asked: np.ndarray) -> pl.DataFrame:
+    def rank_among_many(self, reading: Pass, positions: np.ndarray) -> pl.DataFrame:
         """The same in a large network, event by event."""
         rows = []
-        for position in asked.tolist():
+        for position in positions.tolist():
             reading.skip(position)
             v, u = (compare(reading, position, side, self.fit.weights, self.layout) for side in range(2))
             log_score = (v.log_share[0] + u.log_share[0]) / 2
@@ -261,9 +263,9 @@ class RemFollower:
         log_intensity = np.zeros((self.nodes, self.nodes), np.float32)
         if self.fit.standard is not None:
             reading, now = self.asking(), self.second_of(as_of)
-            for nodes in batches(self.nodes, max(1, PAIRS_AT_ONCE // self.nodes)):
-                asked = zip(*(reading.ask(int(node), now) for node in nodes), strict=True)
-                answers = Answers(*(np.stack(part) for part in asked))
+            for nodes in pieces(self.nodes, max(1, PAIRS_AT_ONCE // self.nodes)):
+                rows = zip(*(reading.ask(int(node), now) for node in nodes), strict=True)
+                answers = Answers(*(np.stack(part) for part in rows))
                 log_intensity[nodes] = score_everyone(
                     self.fit.weights, self.layout, answers, nodes, acts=True
                 )[0]
@@ -307,7 +309,7 @@ class RemFollower:
         write_tensors(tensors, header | {"follower": facts}, path)
 
 
-def batches(count: int, size: int) -> Iterator[np.ndarray]:
+def pieces(count: int, size: int) -> Iterator[np.ndarray]:
     """0 … count − 1 in pieces."""
     for start in range(0, count, size):
         yield np.arange(start, min(start + size, count))

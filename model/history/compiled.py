@@ -6,8 +6,19 @@ from pathlib import Path
 from numba import njit
 
 HERE = Path(__file__).parent
-SOURCES = ("compiled", "state", "logarithm", "prefetch", "pairs", "update", "moment")
-SOURCES += ("paths", "statistics", "ahead", "passes")
+SOURCES = (
+    "compiled",
+    "state",
+    "logarithm",
+    "prefetch",
+    "pairs",
+    "update",
+    "moment",
+    "paths",
+    "statistics",
+    "ahead",
+    "passes",
+)
 
 
 def discard_outdated_cache(folder: Path, sources: tuple[str, ...]) -> None:

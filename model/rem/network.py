@@ -127,7 +127,7 @@ def log_intensities(
     """
     rows = met.nonzero().squeeze(1)
     of_met = x[rows] if any(part.for_met for part in layout.parts) else x
-    found = []
+    outputs = []
     for number, of_seed in enumerate(seeds_of(weights)):
         drop = None if masks is None else iter(masks[number])
         values = []
@@ -138,8 +138,8 @@ def log_intensities(
             if part.for_met:
                 value = torch.full((len(x), part.outputs), ABSENT).index_copy(0, rows, value)
             values.append(value)
-        found.append(torch.cat(values, 1))
-    return torch.stack(found)
+        outputs.append(torch.cat(values, 1))
+    return torch.stack(outputs)
 
 
 def from_first(weights: Weights, part: Part, first: Tensor, masks: Iterator[Tensor] | None = None) -> Tensor:

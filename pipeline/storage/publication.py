@@ -59,10 +59,10 @@ class Publication:
             self.etag = self.bucket.put(seal_key(self.thing), data, self.etag)
         except ChangedError:
             # The client asks again where an answer got lost, and then finds what it wrote itself.
-            found = self.bucket.find(seal_key(self.thing))
-            if found is None or found.data != data:
+            stored = self.bucket.find(seal_key(self.thing))
+            if stored is None or stored.data != data:
                 raise
-            self.etag = found.etag
+            self.etag = stored.etag
         self.sealed_at = time.monotonic()
 
     def _put_all(self, paths: Sequence[str], ours: Mapping[str, SealedFile]) -> None:

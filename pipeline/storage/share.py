@@ -119,8 +119,8 @@ class Storage:
         ours = self.here(thing, memory) if thing.is_here(self.home) else {}
         if not ours or (memory and not replace and no_news(thing, ours, memory.files)):
             return 0
-        found = self.there(thing)
-        seal, etag = found or (None, None)
+        sealed = self.there(thing)
+        seal, etag = sealed or (None, None)
         theirs = seal.files if seal else {}
         if thing.keeps:
             ours = {**theirs, **ours}
@@ -151,10 +151,10 @@ class Storage:
         for _ in range(TRIES):
             memory = self.remembered(thing)
             is_here = thing.is_here(self.home)
-            found = self.there(thing, memory.etag if memory and is_here and not replace else "")
-            if found is None or found[0].is_open:
+            sealed = self.there(thing, memory.etag if memory and is_here and not replace else "")
+            if sealed is None or sealed[0].is_open:
                 return 0
-            seal, etag = found
+            seal, etag = sealed
             ours = self.here(thing, memory)
             if not same_files(ours, seal.files) and is_here and not replace and not thing.keeps:
                 self.let_go(thing, ours, memory, seal)
@@ -181,8 +181,8 @@ class Storage:
 
     def bring_file(self, thing: Thing, path: str) -> bool:
         """Bring one file of a thing; False if the storage has none."""
-        found = self.there(thing)
-        file = found[0].files.get(path) if found else None
+        sealed = self.there(thing)
+        file = sealed[0].files.get(path) if sealed else None
         if file is None:
             return False
         with replacing(self.home / path) as temporary:
@@ -212,10 +212,10 @@ class Storage:
         files = {}
         for path in sorted(thing.files(self.home)):
             facts = (self.home / path).stat()
-            known = memory.files.get(path) if memory and memory.times.get(path) == facts.st_mtime_ns else None
-            if known is None or known.bytes != facts.st_size:
-                known = SealedFile(facts.st_size, sha256_of(self.home / path), "")
-            files[path] = known
+            file = memory.files.get(path) if memory and memory.times.get(path) == facts.st_mtime_ns else None
+            if file is None or file.bytes != facts.st_size:
+                file = SealedFile(facts.st_size, sha256_of(self.home / path), "")
+            files[path] = file
         return files
 
     def there(self, thing: Thing, unless: str = "") -> tuple[Seal, str] | None:
@@ -226,25 +226,25 @@ class Storage:
         """
         watched, since = "", 0.0
         while True:
-            found = self.bucket.find(seal_key(thing), unless)
-            if found is None:
+            stored = self.bucket.find(seal_key(thing), unless)
+            if stored is None:
                 return None
             try:
-                seal = Seal.read(found.data)
+                seal = Seal.read(stored.data)
             except msgspec.MsgspecError:
                 raise TornError(
                     f"{seal_key(thing)} in {self.bucket.where} is no seal: remove it, and {thing.name} "
                     "counts as absent"
                 ) from None
             if not seal.is_open or seal.by == owner(self.home):
-                return seal, found.etag
-            if found.etag != watched:
+                return seal, stored.etag
+            if stored.etag != watched:
                 if not watched:
                     self.log(f"{thing.name} is being published by {seal}: waiting")
-                watched, since = found.etag, time.monotonic()
+                watched, since = stored.etag, time.monotonic()
             elif time.monotonic() - since > self.silence:
                 self.log(f"{thing.name} was left half published by {seal}")
-                return seal, found.etag
+                return seal, stored.etag
             time.sleep(min(1.0, self.silence / 10))
 
     def let_go(self, thing: Thing, ours: Mapping[str, SealedFile], memory: Memory | None, seal: Seal) -> None:
@@ -293,28 +293,28 @@ class Storage:
 
     def download(self, thing: Thing, path: str, file: SealedFile, to: Path) -> None:
         """One file, verified; TornError if it is not what the seal describes."""
-        found = self.bucket.find(path, size=file.bytes)
+        stored = self.bucket.find(path, size=file.bytes)
         wrong = (
             "is not there"
-            if found is None
-            else f"has {len(found.data):,} bytes instead of {file.bytes:,}"
-            if len(found.data) != file.bytes
+            if stored is None
+            else f"has {len(stored.data):,} bytes instead of {file.bytes:,}"
+            if len(stored.data) != file.bytes
             else "has other bytes than were published"
-            if sha256(found.data).hexdigest() != file.sha256
+            if sha256(stored.data).hexdigest() != file.sha256
             else ""
         )
-        if found is None or wrong:
+        if stored is None or wrong:
             raise TornError(
                 f"{path} in {self.bucket.where} {wrong}. `ldg storage publish --replace {thing.name}` in a "
                 f"home that has it mends it; without {seal_key(thing)} it counts as absent, and is made anew"
             )
         to.parent.mkdir(parents=True, exist_ok=True)
         with to.open("wb") as written:
-            written.write(found.data)
+            written.write(stored.data)
             written.flush()
             os.fsync(written.fileno())
 
 
-def no_news(thing: Thing, ours: Mapping[str, SealedFile], known: Mapping[str, SealedFile]) -> bool:
+def no_news(thing: Thing, ours: Mapping[str, SealedFile], theirs: Mapping[str, SealedFile]) -> bool:
     """Whether the storage has all that is here, as far as this home knows."""
-    return same_files({**known, **ours} if thing.keeps else ours, known)
+    return same_files({**theirs, **ours} if thing.keeps else ours, theirs)
