@@ -20,8 +20,13 @@ MARKED_FIXTURES = {
     "results_page": "slow",
     "forbidden_names": "slow",
 }
-# Fixtures and marks of what takes long, the longest first: a worker that begins with one is never the last.
-LONGEST = ("sample_home", "end_to_end", "browser", "slow")
+# Which tests begin, by file, group or mark. A worker begins with one test and has a second one waiting: so
+# the longest come first, one for each of four workers, then what is short enough to wait behind them.
+ORDER = (
+    *("test_postgres", "sample", "test_fortnight", "test_killed"),
+    *("test_days", "test_services"),
+    *("test_ui", "end_to_end", "browser", "slow"),
+)
 # No example has a time limit: a busy machine is no failure, and every test ends by its own.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -43,16 +48,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(LONG))
         if folder != "end_to_end" and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
-    longest: dict[Path, int] = {}
+    places: dict[Path, int] = {}
     for item in items:
-        longest[item.path] = min(place(item), longest.get(item.path, len(LONGEST)))
-    items.sort(key=lambda item: longest[item.path])
+        places[item.path] = min(place(item), places.get(item.path, len(ORDER)))
+    items.sort(key=lambda item: places[item.path])
 
 
 def place(item: pytest.Item) -> int:
     """When a test's turn comes."""
-    is_among = (name in item.keywords or name in getattr(item, "fixturenames", ()) for name in LONGEST)
-    return next((number for number, is_it in enumerate(is_among) if is_it), len(LONGEST))
+    group = item.get_closest_marker("xdist_group")
+    words = {item.path.stem, *(group.args if group else ()), *(mark.name for mark in item.iter_markers())}
+    return next((number for number, word in enumerate(ORDER) if word in words), len(ORDER))
 
 
 @pytest.fixture
