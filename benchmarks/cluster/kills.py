@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import random
 import sys
+import time
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -87,6 +88,7 @@ def disturb(
         tasks[place] = disturbed(tasks[place], step, process, delay)
         with suppress(ClusterError):  # it says that the scheduler is gone
             order(tasks, lake, machines.address)
+        time.sleep(LONGEST_DELAY)  # the work may end while the kill is on its way
     address = next(clusters).address
     order(work.tasks(address), lake, address)
 
