@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from model.identity import CHECKSUM, EARLIER_CHECKSUM, HEADER
@@ -47,7 +47,8 @@ def write_tensors(tensors: dict[str, Tensor], header: dict[str, Any], path: Path
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     text = json.dumps(header)
     with replacing(path) as temporary:
-        save_file(tensors, temporary, metadata={HEADER: text, CHECKSUM: checksum(text, tensors)})
+        # Its `save_file` writes a file of its own beside ours first: left by a kill, nobody would know it.
+        temporary.write_bytes(save(tensors, metadata={HEADER: text, CHECKSUM: checksum(text, tensors)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

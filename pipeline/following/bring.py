@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date, datetime
 from functools import partial
+from pathlib import Path
 
 import polars as pl
 
@@ -55,13 +56,14 @@ def bring(
 ) -> list[date]:
     """Fetch the days of `window` that are to be asked for, read those that changed; return these, in order.
 
-    What is unchanged costs its questions and no reading. A day is read as soon as it is fetched: where raw
-    files are not kept, they do not pile up. Readings of which no day will be put together again are removed
-    as the days go by.
+    What is unchanged costs its questions and no reading; what a killed process left unsettled counts as
+    changed. A day is read as soon as it is fetched: where raw files are not kept, they do not pile up.
+    Readings of which no day will be put together again are removed as the days go by.
     """
     bring_shared(lake, window.first, window.last, work, log)
     statuses = read_statuses(lake, window)
-    days = days_to_ask(window, statuses)
+    unsettled = {day for day in window if mark_of_unsettled(lake, day).exists()}
+    days = sorted(unsettled.union(days_to_ask(window, statuses)))
     use = partial(read_changed, rules=rules, keep_raw=keep_raw, work=work)
     changed: list[date] = []
     for day, is_changed in bring_days(days, lake, fetching, use, log, now, work, cluster):
@@ -83,14 +85,26 @@ def read_changed(
     A day's neighbours that are here are read again with it, since copies of an event are told apart across
     midnight. Which these are is looked up after its own reading, which shares a lock with both of theirs: a
     neighbour that another process makes meanwhile is either done by then, or sees this day.
+
+    From before the first reading until after the last, a mark says that the day is not settled: where a
+    process is killed between them, all of it is done again.
     """
     day = hours[0].day
-    if not differs(lake, day, hours):
+    mark = mark_of_unsettled(lake, day)
+    if not (mark.exists() or differs(lake, day, hours)):
         return False
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
     read_alone(lake, day, rules, keep_raw, work, log)
     for near in neighbours(lake, day):
         read_alone(lake, near, rules, keep_raw, work, log)
+    mark.unlink(missing_ok=True)  # another process that settled the day may have removed it
     return True
+
+
+def mark_of_unsettled(lake: Lake, day: date) -> Path:
+    """The file that is there while a day and its neighbours are being read."""
+    return lake.github_accounts / f".date={day.isoformat()}.unsettled"
 
 
 def days_to_forget(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:

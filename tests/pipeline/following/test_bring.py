@@ -3,6 +3,7 @@
 from datetime import date, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from pipeline.following.bring import bring, days_to_ask, days_to_forget, read_statuses
@@ -79,6 +80,50 @@ def test_a_late_hour_and_a_replaced_one_are_found_by_asking_again(lake: Lake, tm
     (archive / file_name(replaced, 3)).write_bytes(hour_file(World(seed=9), replaced, 3))
     assert brought(lake, archive) == [replaced, DAYS.last]
     assert set(read_statuses(lake, DAYS)[DAYS.last]) == {"ok"}
+
+
+def test_a_day_whose_neighbours_were_not_read_again_is_settled_the_next_time(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, late = tmp_path / "archive", file_name(DAYS.first, 23)
+    write_days(archive, WORLD, DAYS, without=frozenset({late}))
+    brought(lake, archive)
+    after = account_path(lake, DAYS.first + DAY)
+    assert pl.read_parquet(after)["duplicates"].sum() == 0
+    # The hour before midnight holds what the one after it holds, too: there they are copies.
+    (archive / late).write_bytes((archive / file_name(DAYS.first + DAY, 0)).read_bytes())
+
+    def killed(*_: object) -> list[date]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("pipeline.following.bring.neighbours", killed)
+        brought(lake, archive)
+    assert pl.read_parquet(after)["duplicates"].sum() == 0, "killed before it was read again"
+    # Its age would not have it asked for any more.
+    long_after = Window(DAYS.first, DAYS.first + 30 * DAY)
+    changed = bring(lake, long_after, FetchSettings(base=str(archive)), EventRules(), now=LATER)
+    assert DAYS.first in changed
+    assert pl.read_parquet(after)["duplicates"].sum() > 0
+    assert not list(lake.github_accounts.glob(".*"))
+
+
+def test_raw_hours_that_a_killed_process_did_not_come_to_drop_are_dropped_the_next_time(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "archive"
+    write_days(archive, WORLD, DAYS)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("pipeline.sources.gharchive.day.flush_reading", killed)
+        brought(lake, archive)
+    assert account_path(lake, DAYS.first).exists()
+    assert all(raw_path(lake, DAYS.first, hour).exists() for hour in range(24))
+    assert brought(lake, archive) == list(DAYS)
+    assert not any(raw_path(lake, day, hour).exists() for day in DAYS for hour in range(24))
 
 
 def test_an_archive_out_of_reach_is_said_when_something_is_wanted(lake: Lake, tmp_path: Path) -> None:
