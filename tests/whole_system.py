@@ -98,15 +98,16 @@ def run_at_once(work: Callable[..., None], *arguments: object, processes: int) -
     return codes
 
 
-def at_work(home: Path, module: str = "assets") -> list[psutil.Process]:
-    """The processes of `python -m module` on this home that are alive."""
+def trainings_at_work(home: Path) -> list[psutil.Process]:
+    """The processes that train on this home: forks in sessions of their own."""
     processes = []
     for process in psutil.process_iter():
         try:
-            ours = process.environ().get("LDG_HOME") == str(home)
-            if ours and module in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+            is_ours = process.environ().get("LDG_HOME") == str(home)
+            is_fork = "forkserver" in str(process.cmdline()) and os.getsid(process.pid) == process.pid
+            if is_ours and is_fork and process.status() != psutil.STATUS_ZOMBIE:
                 processes.append(process)
-        except psutil.Error:
+        except (psutil.Error, ProcessLookupError):
             continue
     return processes
 

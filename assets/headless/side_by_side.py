@@ -2,25 +2,20 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from tempfile import TemporaryFile
 
-import msgspec
-
+from assets.headless import apart
 from assets.headless.board import Board
+from assets.headless.one_training import train_one
 from model.training_task import tasks_of_each
 from pipeline.progress import State
 from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
 
 LEARNED = 5  # a training that learns attention takes about as long as five others
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-STATE = "\x1e"  # before a line of a training's process that tells how far it is, as JSON
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ def run_trainings(
     """Train all, up to `at_a_time` at once; `report` gets each that ends, and the seconds left if known.
     `board` shows those at work.
 
-    The file descriptor `lock` is inherited: it stays open until the last training is gone. When this process
+    The descriptor `lock` is taken along: it stays open until the last training is gone. When this process
     ends or is interrupted, so do the trainings; their checkpoints stay.
     """
     tasks = tasks_of_each(at_a_time, len(trainings))
@@ -80,6 +75,8 @@ def run_trainings(
     running: dict[Future[Outcome], tuple[Training, float]] = {}
     ended: list[Outcome] = []
     their_end, our_end = os.pipe()
+    if trainings:
+        apart.prepare()
     with ThreadPoolExecutor(at_a_time) as pool:
         try:
             while waiting or running:
@@ -108,35 +105,22 @@ def run_trainings(
 
 
 def train_apart(training: Training, tasks: int, their_end: int, lock: int, board: Board) -> Outcome:
-    """One training in a process of its own; in a session of its own, too: Ctrl-C is its parent's affair.
-
-    On a cluster it is done in so many `tasks`. The process prints how far it is in lines that begin with
-    `STATE`, and its warnings in others.
-    """
+    """One training in a process of its own; on a cluster it is done in so many `tasks`."""
     started = time.monotonic()
     warnings: list[str] = []
-    with board.shows(str(training)), TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-        process = subprocess.Popen(  # noqa: S603 - this interpreter, and names of our own
-            [sys.executable, "-m", "assets.headless.one_training", *training.key, "--tasks", str(tasks)],
-            stdin=their_end,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            pass_fds=(lock,),
-            start_new_session=True,
-            env={**os.environ, **ONE_THREAD},
+
+    def listen(news: State | str) -> None:
+        if isinstance(news, State):
+            board.tell(str(training), news)
+        else:
+            warnings.append(news)
+
+    with board.shows(str(training)):
+        code, printed = apart.run_apart(
+            train_one, *training.key, tasks, listen=listen, their_end=their_end, lock=lock
         )
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith(STATE):
-                board.tell(str(training), msgspec.json.decode(line.removeprefix(STATE), type=State))
-            else:
-                warnings.append(line)
-        failed = process.wait() != 0
-        errors.seek(0)
-        reason = errors.read().strip()
-    message = reason or ended_by(process.returncode) if failed else "".join(warnings).strip()
-    return Outcome(training, time.monotonic() - started, failed, message)
+    message = printed or ended_by(code) if code else "\n".join(warnings)
+    return Outcome(training, time.monotonic() - started, code != 0, message)
 
 
 def ended_by(code: int) -> str:

@@ -11,9 +11,7 @@ from pipeline.lake import Lake
 from pipeline.runs import read_sessions
 from pipeline.settings import Settings
 from tests.office import write_office
-from tests.whole_system import PATIENCE, at_work, environment, run_module, start_module, wait_for
-
-CHILD = "assets.headless.one_training"
+from tests.whole_system import PATIENCE, environment, run_module, start_module, trainings_at_work, wait_for
 
 
 @pytest.fixture
@@ -75,7 +73,7 @@ def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(
     assert process.returncode == 130, output
     assert "the same command goes on from here" in output
     assert "Traceback" not in output
-    assert not at_work(office_of_five, CHILD)
+    assert not trainings_at_work(office_of_five)
     assert len(list(office_of_five.glob("models/*/*/checkpoint.safetensors"))) == 2
     with instance_of(Settings(home=office_of_five)) as instance:
         assert not instance.get_runs(RunsFilter(statuses=UNFINISHED))
@@ -86,13 +84,13 @@ def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(of
     endless = office(office_of_five, LDG_EPOCHS="1000000")
     process = start_module("assets", environment=endless)
     wait_for(lambda: len(list(office_of_five.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
-    orphans = at_work(office_of_five, CHILD)
+    orphans = trainings_at_work(office_of_five)
     assert len(orphans) == 2
     orphans[0].suspend()  # it does not notice yet, and still has the lock
     try:
         process.kill()
         process.wait()  # until then its number is taken
-        wait_for(lambda: at_work(office_of_five, CHILD) == orphans[:1])
+        wait_for(lambda: trainings_at_work(office_of_five) == orphans[:1])
         following = start_module("assets", environment=office(office_of_five))
         assert following.stdout is not None
         line = following.stdout.readline()
@@ -105,4 +103,4 @@ def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(of
     assert "office/event_table" in following.stdout.readline()
     following.kill()
     following.communicate(timeout=PATIENCE)
-    wait_for(lambda: not at_work(office_of_five, CHILD))
+    wait_for(lambda: not trainings_at_work(office_of_five))

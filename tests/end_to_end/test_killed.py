@@ -11,10 +11,17 @@ import pytest
 
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
-from tests.whole_system import FEW_DAYS, PATIENCE, at_work, environment, run_module, start_module, wait_for
+from tests.whole_system import (
+    FEW_DAYS,
+    PATIENCE,
+    environment,
+    run_module,
+    start_module,
+    trainings_at_work,
+    wait_for,
+)
 
 SMALL = {**FEW_DAYS, "LDG_EPOCHS": "3", "LDG_TRAININGS": "2"}
-CHILD = "assets.headless.one_training"
 
 
 @pytest.mark.slow
@@ -32,7 +39,7 @@ def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
     enough = files + random.Random(7).uniform(0, 0.8) * (count_files(whole) - files)
     moments: list[Callable[[], object]] = [
         lambda: count_files(killed) >= enough,
-        lambda: len(at_work(killed, CHILD)) == 2 and checkpoints(killed),
+        lambda: len(trainings_at_work(killed)) == 2 and checkpoints(killed),
         (killed / "results" / "link_prediction.parquet").exists,
     ]
     for moment in moments:
@@ -42,7 +49,7 @@ def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
         process.communicate(timeout=PATIENCE)
     run_module("assets", environment=environment(killed, **SMALL))
 
-    assert not at_work(killed, CHILD)
+    assert not trainings_at_work(killed)
     for table in ("github_events", "dataset_events", "baselines", "link_prediction", "attention_auc"):
         first, second = (rows(home, table) for home in (whole, killed))
         assert first.equals(second), table

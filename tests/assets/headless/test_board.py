@@ -2,13 +2,10 @@
 
 import io
 
-import msgspec
 import pytest
 from rich.console import Console
 
 from assets.headless.board import Board
-from assets.headless.one_training import tell
-from assets.headless.side_by_side import STATE
 from pipeline.progress import Progress, State, watched_by
 from tests.whole_system import wait_for
 
@@ -69,10 +66,3 @@ def test_work_tells_whoever_watches_it_how_far_it_is(monkeypatch: pytest.MonkeyP
         (2, "first", False),
         (2, "first", True),
     ]
-
-
-def test_a_training_tells_its_parent_in_lines_that_are_read_back(capsys: pytest.CaptureFixture[str]) -> None:
-    tell(HALF)
-    line = capsys.readouterr().out
-    assert line.startswith(STATE)
-    assert msgspec.json.decode(line.removeprefix(STATE), type=State) == HALF
