@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import RLock
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -16,6 +17,7 @@ from tqdm import tqdm
 
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_GLANCES = 0.3
+tqdm.set_lock(RLock())  # a bar belongs to one process: tqdm's own lock leaves a semaphore behind it
 
 
 def duration(seconds: float) -> str:

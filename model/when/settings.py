@@ -1,7 +1,11 @@
 """How waiting times are learned. Imports no torch."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
+FINISHED = "waiting_times.json"  # written last
 VERSION = 2  # of what is learned and of the files: raise it when one of them changes
 
 
@@ -61,3 +65,19 @@ def check(settings: HazardSettings | PairSettings, counts: tuple[str, ...]) -> N
         raise ValueError(f"learning_rate takes a number above 0, not {settings.learning_rate}")
     if not 0 <= settings.dropout < 1:
         raise ValueError(f"dropout takes a number in [0, 1), not {settings.dropout}")
+
+
+def identity(dataset: str, fingerprint: str, settings: WhenSettings) -> dict[str, Any]:
+    """What waiting times are learned from: the same again gives the same files."""
+    return {
+        "version": VERSION,
+        "dataset": dataset,
+        "fingerprint": fingerprint,
+        "settings": asdict(settings),
+    }
+
+
+def is_learned(folder: Path, wanted: dict[str, Any]) -> bool:
+    """Whether the folder holds waiting times that were learned from just this."""
+    finished = folder / FINISHED
+    return finished.exists() and json.loads(finished.read_text(encoding="utf-8")) == wanted

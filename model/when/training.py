@@ -1,8 +1,7 @@
 """Waiting times of a dataset: both hazards learned from its event table, scored, and kept in one folder."""
 
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from model.when.hazard import HazardNetwork, bin_edges, forecast_masses, learn_h
 from model.when.memory import node_waits, remember_events, sampled_waits
 from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_masses, within_day
 from model.when.questions import after_events, ask_pairs
-from model.when.settings import VERSION, WhenSettings
+from model.when.settings import FINISHED, WhenSettings, identity, is_learned
 from pipeline.lake import write_json, write_parquet
 from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, scored, waits_between
 from pipeline.schemas import CALIBRATION, FINGERPRINT, NEXT_EVENT_TIME, TABLE_END, Table
@@ -76,18 +75,12 @@ def learn_waiting_times(
     settings = settings or WhenSettings()
     events = load_events(dataset_folder)
     stream = events.stream
-    identity = {
-        "version": VERSION,
-        "dataset": stream.name,
-        "fingerprint": stream.fingerprint,
-        "settings": asdict(settings),
-    }
-    finished = folder / "waiting_times.json"
-    if finished.exists() and (stored := json.loads(finished.read_text(encoding="utf-8"))) == identity:
+    wanted = identity(stream.name, stream.fingerprint, settings)
+    if is_learned(folder, wanted):
         if log is not None:
             log(f"waiting times of {stream.name}: already learned from this event table; nothing to do")
-        return stored
-    finished.unlink(missing_ok=True)
+        return wanted
+    (folder / FINISHED).unlink(missing_ok=True)
     scores: list[pl.DataFrame] = []
     calibration: list[pl.DataFrame] = []
     for period in periods(stream):
@@ -101,8 +94,8 @@ def learn_waiting_times(
                 log(f"waiting times of {stream.name}: {subject}s, {period.split}")
     for table, parts in ((NEXT_EVENT_TIME, scores), (CALIBRATION, calibration)):
         write_parquet(named(pl.concat(parts), table, stream), folder / f"{table.name}.parquet")
-    write_json(identity, finished)
-    return identity
+    write_json(wanted, folder / FINISHED)
+    return wanted
 
 
 def named(rows: pl.DataFrame, table: Table, stream: Stream) -> pl.DataFrame:

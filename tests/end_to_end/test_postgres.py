@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from dagster import AssetCheckKey, AssetKey, DagsterInstance, DagsterRunStatus
 
+from assets.definitions import build_definitions
 from assets.headless.instance import HEADLESS, instance_of
+from assets.headless.steps import Step, materialize
 from pipeline.settings import Settings
 from tests.office import write_office
 from tests.postgres import Cluster, running_cluster
@@ -79,9 +81,9 @@ def test_services_that_are_killed_go_on_and_a_backup_is_restored(
     restored = cluster.create("restored")
     cluster.call("pg_restore", "--no-owner", "--dbname=restored", str(dump))
     write_office(home)
-    small = {"LDG_DATASETS": "office", "LDG_VARIANTS": "dyrep", "LDG_SEEDS": "1", "LDG_EPOCHS": "1"}
-    run_module("assets", environment=environment(home, LDG_STORE=restored, **small))
     with store_of(home, restored, monkeypatch) as instance:
+        job = build_definitions(Settings.load()).resolve_implicit_global_asset_job_def()
+        materialize(Step((AssetKey(["office", "event_table"]),)), job, instance)
         runs = instance.get_runs()
         assert [(run.run_id, run.status, run.tags) for run in runs[-len(history) :]] == history
         added = runs[: -len(history)]
