@@ -15,6 +15,7 @@ from dagster import (
     SensorEvaluationContext,
     SkipReason,
     define_asset_job,
+    in_process_executor,
     sensor,
 )
 
@@ -39,6 +40,7 @@ RENEWED = AssetKey(["github", "renewed_models"])
 refresh_what_changed = define_asset_job(
     "refresh_what_changed",
     selection=AssetSelection.assets(*LANE, RENEWED) | AssetSelection.groups("results"),
+    executor_def=in_process_executor,  # one step after the other: a process for each would cost more
     description="The dense subnetwork of the archive's days, its event table, every model that was trained "
     "before, and all results, in this order.",
 )

@@ -25,7 +25,9 @@ SMALL = {**FEW_DAYS, "LDG_EPOCHS": "3", "LDG_TRAININGS": "2"}
 
 
 @pytest.mark.slow
-def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
+def test_killed_runs_leave_nothing_half_written_and_what_they_finished_is_not_made_again(
+    tmp_path: Path,
+) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     run_module("assets", "sample", environment=environment(whole))
     shutil.copytree(whole, killed)
@@ -47,7 +49,10 @@ def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
         wait_for(moment, process, pause=0.2)
         process.kill()
         process.communicate(timeout=PATIENCE)
+    finished = {path: path.stat().st_mtime_ns for path in finished_files(killed)}
+    assert len(finished) > 5
     run_module("assets", environment=environment(killed, **SMALL))
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished, "made again"
 
     assert not trainings_at_work(killed)
     for table in ("github_events", "dataset_events", "baselines", "link_prediction", "attention_auc"):
@@ -64,6 +69,15 @@ def test_killed_runs_leave_nothing_half_written(tmp_path: Path) -> None:
 def count_files(home: Path) -> int:
     folders = [folder for folder in home.iterdir() if folder.name != "dagster"]
     return sum(len(list(folder.rglob("*"))) for folder in folders)
+
+
+def finished_files(home: Path) -> list[Path]:
+    """What is there to stay once results are being made."""
+    patterns = (
+        *("events/github/*/*.parquet", "models/*/*/weights.safetensors"),
+        "waiting_times/*/waiting_times.json",
+    )
+    return [path for pattern in patterns for path in home.glob(pattern)]
 
 
 def checkpoints(home: Path) -> list[Path]:

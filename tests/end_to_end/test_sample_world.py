@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from pipeline.schemas import TRAINED, WAREHOUSE
-from tests.whole_system import PATIENCE, ROOT, environment, run_module
+from tests.whole_system import PATIENCE, ROOT, environment
 
 # One worker runs the system once for all tests that look at it.
 pytestmark = pytest.mark.xdist_group("sample")
@@ -98,17 +98,6 @@ def test_the_tables_and_where_everything_is_were_printed(sample_home: Path) -> N
     for words in ("Table 2", "Table 3", "Table 4", "warehouse.duckdb", "report/index.html", "make dev"):
         assert words in printed
     assert (sample_home / "report" / "index.html").stat().st_size > 10_000
-
-
-def test_a_second_run_reuses_what_is_fresh(sample_home: Path) -> None:
-    paths = [
-        *sample_home.glob("models/*/*/weights.safetensors"),
-        *sample_home.glob("events/github/*/*.parquet"),
-    ]
-    before = {path: path.stat().st_mtime_ns for path in paths}
-    assert len(before) > 8
-    run_module("assets", environment=environment(sample_home, LDG_DATASETS="github"))
-    assert {path: path.stat().st_mtime_ns for path in paths} == before
 
 
 def test_the_commands_and_snippets_of_the_tutorial_run_in_their_order(
