@@ -73,11 +73,9 @@ def count_files(home: Path) -> int:
 
 def finished_files(home: Path) -> list[Path]:
     """What is there to stay once results are being made."""
-    patterns = (
-        *("events/github/*/*.parquet", "models/*/*/weights.safetensors"),
-        "waiting_times/*/waiting_times.json",
-    )
-    return [path for pattern in patterns for path in home.glob(pattern)]
+    events, models = "events/github/*/*.parquet", "models/*/*/weights.safetensors"
+    waits = "waiting_times/*/waiting_times.json"
+    return [path for pattern in (events, models, waits) for path in home.glob(pattern)]
 
 
 def checkpoints(home: Path) -> list[Path]:
