@@ -20,7 +20,7 @@ from assets.training_config import TrainingConfig, has_latent_edges
 from assets.versions import version_of_training, version_tags
 from model.identity import differences, identity
 from model.training_task import run_training
-from pipeline.results.standing import Standing, degenerate_graph, divergence, standing
+from pipeline.results.standing import Standing, degenerate_graph, faults_of_training, standing
 from pipeline.results.trained import TrainedVariant, present_fingerprint, read_facts
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
@@ -115,7 +115,7 @@ def verdicts(trained: TrainedVariant, stands: Standing, *, latent: bool) -> list
             stands.lost,
             {"mar": stands.metrics["mar"], "best baseline": stands.baseline or "not made yet"},
         ),
-        "did_not_diverge": (divergence(trained), {}),
+        "did_not_diverge": (faults_of_training(trained), {}),
         "graph_not_degenerate": (degenerate_graph(trained) if latent else [], {}),
     }
     return [

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from model.when.settings import WhenSettings, identity, is_learned
+from model.when.settings import WhenSettings, identity_of_waits, is_learned
 from pipeline.lake import Lake
 from pipeline.results.trained import present_fingerprint
 
@@ -16,7 +16,7 @@ def learn_apart(lake: Lake, dataset: str, log: Callable[[str], None] | None) -> 
     What was learned from this event table before costs no process.
     """
     folder = lake.waiting_times(dataset)
-    wanted = identity(dataset, present_fingerprint(lake, dataset), WhenSettings())
+    wanted = identity_of_waits(dataset, present_fingerprint(lake, dataset), WhenSettings())
     if is_learned(folder, wanted):
         if log is not None:
             log(f"waiting times of {dataset}: already learned from this event table")

@@ -25,7 +25,7 @@ def train(dataset: str, variant: str) -> None:
         raise WrongInputError(f"{dataset} has no variant {variant!r}; it has {', '.join(variants)}")
     if not (settings.lake.dataset(dataset) / "dataset.json").exists():
         raise WrongInputError(f"{dataset} has no event table yet: `LDG_DATASETS={dataset} ldg run` makes it")
-    from assets.headless.run import train_alone
+    from assets.headless.run import train_one_variant
 
-    train_alone(settings, specs[dataset], variants[variant])
+    train_one_variant(settings, specs[dataset], variants[variant])
     click.echo(f"Trained: {settings.lake.model(dataset, variant)}")

@@ -72,7 +72,7 @@ def main(settings: Settings) -> None:
     account.end(time.monotonic() - started)
 
 
-def train_alone(settings: Settings, spec: DatasetSpec, variant: Variant | RemVariant) -> None:
+def train_one_variant(settings: Settings, spec: DatasetSpec, variant: Variant | RemVariant) -> None:
     """Train one variant on an event table that is there, as a run of everything would.
 
     Where it uses the weights of another that is not trained yet, that one is trained first.

@@ -65,13 +65,13 @@ def findings(failed: Iterable[AssetCheckEvaluation], severity: AssetCheckSeverit
     """What failed checks of this severity found, one line per check."""
     return [
         f"check {check.check_name} of {check.asset_key.to_user_string()} failed: "
-        + "; ".join(f"{name} {in_words(metadata.value)}" for name, metadata in check.metadata.items())
+        + "; ".join(f"{name} {finding_in_words(metadata.value)}" for name, metadata in check.metadata.items())
         for check in failed
         if check.severity is severity and check.check_name not in UNPRINTED
     ]
 
 
-def in_words(finding: object) -> str:
+def finding_in_words(finding: object) -> str:
     """A check's finding in words; of a long list, its beginning."""
     if not isinstance(finding, list):
         return str(finding)

@@ -116,11 +116,11 @@ def contributions(
 def sentence(added: Mapping[str, float], statistics: Mapping[str, float]) -> str:
     """The groups that carry a forecast, in words, the strongest first; `statistics` are those of the pair."""
     strongest = sorted((group for group in added if added[group] > LEAST), key=lambda group: -added[group])
-    words = [words for group in strongest if (words := in_words(group, statistics))]
+    words = [words for group in strongest if (words := statistic_in_words(group, statistics))]
     return "; ".join(dict.fromkeys(words[:MOST_WORDS])) or "nothing in particular"
 
 
-def in_words(group: str, of: Mapping[str, float]) -> str:
+def statistic_in_words(group: str, of: Mapping[str, float]) -> str:
     """What a group of statistics says of a pair a→b."""
     if group in ("pair", "pair_type"):
         words = []

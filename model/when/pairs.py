@@ -30,7 +30,7 @@ from model.rem.standard import standard_of, standard_tensors
 from model.when.questions import Answers, ask_all, learning_questions
 from model.when.reliability import Reliability
 from model.when.settings import PairSettings
-from pipeline.results.waits import DAY, HORIZONS, differences
+from pipeline.results.waits import DAY, HORIZONS, masses_between_edges
 
 # Where the rate may change, in days ahead: fine at first, as replies and bursts are; the last bin has no end.
 EDGES = np.array([0, 1, 10, 60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_600]) / DAY
@@ -134,7 +134,7 @@ def days_in_bins(seconds: np.ndarray) -> np.ndarray:
 def pair_masses(rates: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The probability (M, E) that each wait ends between two `edges` (E + 1), in seconds."""
     ahead = rates @ days_in_bins(edges).T  # (M, E + 1), expected events
-    return differences(1 - np.exp(-ahead))
+    return masses_between_edges(1 - np.exp(-ahead))
 
 
 def within_day(rates: np.ndarray) -> np.ndarray:

@@ -67,7 +67,7 @@ def check(settings: HazardSettings | PairSettings, counts: tuple[str, ...]) -> N
         raise ValueError(f"dropout takes a number in [0, 1), not {settings.dropout}")
 
 
-def identity(dataset: str, fingerprint: str, settings: WhenSettings) -> dict[str, Any]:
+def identity_of_waits(dataset: str, fingerprint: str, settings: WhenSettings) -> dict[str, Any]:
     """What waiting times are learned from: the same again gives the same files."""
     return {
         "version": VERSION,

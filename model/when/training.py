@@ -15,7 +15,7 @@ from model.when.hazard import HazardNetwork, bin_edges, forecast_masses, learn_h
 from model.when.memory import node_waits, remember_events, sampled_waits
 from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_masses, within_day
 from model.when.questions import after_events, ask_pairs
-from model.when.settings import FINISHED, WhenSettings, identity, is_learned
+from model.when.settings import FINISHED, WhenSettings, identity_of_waits, is_learned
 from pipeline.lake import write_json, write_parquet
 from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, scored, waits_between
 from pipeline.schemas import CALIBRATION, FINGERPRINT, NEXT_EVENT_TIME, TABLE_END, Table
@@ -75,7 +75,7 @@ def learn_waiting_times(
     settings = settings or WhenSettings()
     events = load_events(dataset_folder)
     stream = events.stream
-    wanted = identity(stream.name, stream.fingerprint, settings)
+    wanted = identity_of_waits(stream.name, stream.fingerprint, settings)
     if is_learned(folder, wanted):
         if log is not None:
             log(f"waiting times of {stream.name}: already learned from this event table; nothing to do")

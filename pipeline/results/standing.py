@@ -59,7 +59,7 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     return Standing(metrics, best["baseline"].replace("_", " "), {name: best[name] for name in names})
 
 
-def divergence(trained: TrainedVariant) -> list[str]:
+def faults_of_training(trained: TrainedVariant) -> list[str]:
     """Seeds that stopped, whose loss is not finite, or is higher in the last epoch than in the first."""
     faults = [f"seed {seed} stopped: {reason}" for seed, reason in trained.facts.get("stopped", {}).items()]
     terms = ("loss_events", "loss_nonevents", "loss_kl")

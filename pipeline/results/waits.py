@@ -216,16 +216,16 @@ def no_learn_forecasts(
         "last_gap",
         lognormal(slope * np.log(past.gap + 0.5) + level, (logs - slope * gaps - level).std(), edges),
     )
-    yield "rate", differences(1 - np.exp(-past.rate[:, None] * edges))
-    yield FREQUENCY, differences(1 - np.exp(-past.frequency[:, None] * edges))
+    yield "rate", masses_between_edges(1 - np.exp(-past.rate[:, None] * edges))
+    yield FREQUENCY, masses_between_edges(1 - np.exp(-past.frequency[:, None] * edges))
 
 
 def lognormal(center: np.ndarray, spread: float, edges: np.ndarray) -> np.ndarray:
     """Masses of waits whose logarithm is normal around `center`."""
-    return differences(ndtr((np.log(np.maximum(edges, 1e-9)) - center[:, None]) / max(spread, 1e-3)))
+    return masses_between_edges(ndtr((np.log(np.maximum(edges, 1e-9)) - center[:, None]) / max(spread, 1e-3)))
 
 
-def differences(cumulative: np.ndarray) -> np.ndarray:
+def masses_between_edges(cumulative: np.ndarray) -> np.ndarray:
     """Masses between the edges; what lies beyond the last one is in the last bin."""
     masses = np.maximum(np.diff(cumulative, axis=1), LEAST_MASS)
     masses[:, -1] += np.maximum(1 - cumulative[:, -1], 0)

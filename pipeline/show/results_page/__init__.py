@@ -188,7 +188,7 @@ def evidence_text(datasets: list[Measured], sessions: list[Session], shown: Show
         "## Fig. 5: bilinear against wider concat\n",
         beyond_tables.wider_models(datasets),
         *(shown[data.name].get("curves", "") for data in datasets),
-        *(part for data in datasets for part in association_graphs(data, shown[data.name])),
+        *(part for data in datasets for part in association_graph_section(data, shown[data.name])),
         *(part for data in datasets for part in never_seen(data)),
         "## What the choice of epoch costs\n",
         HINDSIGHT_NOTE,
@@ -246,13 +246,13 @@ def learned_graphs(data: Measured, shown: dict[str, str]) -> list[str]:
     ]
 
 
-def association_graphs(data: Measured, shown: dict[str, str]) -> list[str]:
+def association_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
     """Fig. 8 of a dataset: several association graphs to compare."""
     if len(claims.dyreps(data)) < 2:
         return []
     return [
         f"## Fig. 8: association graphs, {data.title}\n",
-        beyond_tables.association_graphs(data),
+        beyond_tables.table_of_association_graphs(data),
         shown.get("associations", ""),
     ]
 

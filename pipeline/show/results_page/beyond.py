@@ -91,8 +91,8 @@ def model_cells(data: Measured, variant: str) -> list[str]:
     """The metrics of a trained variant, of all test communications and of pairs never seen."""
     never = of_model(data.groups, variant, HISTORY).filter(pl.col("value") == NEVER_SEEN)
     decimals = decimals_of(data)
-    cells = [spread(data.score(variant, HISTORY, metric), decimals[metric]) for metric in METRICS]
-    return [*cells, spread(by_seed(never, "mar"), 1), spread(by_seed(never, "hits_at_10"), 3)]
+    cells = [mean_and_std(data.score(variant, HISTORY, metric), decimals[metric]) for metric in METRICS]
+    return [*cells, mean_and_std(by_seed(never, "mar"), 1), mean_and_std(by_seed(never, "hits_at_10"), 3)]
 
 
 def baseline_cells(row: Row, decimals: dict[str, int]) -> list[str]:
@@ -101,7 +101,7 @@ def baseline_cells(row: Row, decimals: dict[str, int]) -> list[str]:
     return [*cells, number(row["never_seen_mar"], 1), number(row["never_seen_hits_at_10"], 3)]
 
 
-def spread(values: BySeed, decimals: int) -> str:
+def mean_and_std(values: BySeed, decimals: int) -> str:
     """Mean ± std over seeds."""
     if not values:
         return NONE
@@ -145,7 +145,7 @@ def agreement(data: Measured) -> str:
 
 def auc_cell(rows: pl.DataFrame) -> str:
     """The AUC of one row, or mean ± std over the seeds of several."""
-    return spread(dict(enumerate(rows["auc"].to_list())), 1)
+    return mean_and_std(dict(enumerate(rows["auc"].to_list())), 1)
 
 
 def ablations(data: Measured) -> str:

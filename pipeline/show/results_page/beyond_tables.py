@@ -37,7 +37,7 @@ def wider_models(datasets: list[Measured]) -> str:
     return table([*headings, *(metric.heading for metric in PAPER_METRICS)], rows, left=3)
 
 
-def association_graphs(data: Measured) -> str:
+def table_of_association_graphs(data: Measured) -> str:
     """Fig. 8: DyRep on every association graph, beside the same graph without learning."""
     rows = []
     for name in dyreps(data):

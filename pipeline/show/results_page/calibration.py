@@ -25,7 +25,10 @@ def section(data: Measured) -> str:
             "An event within a day, by tenths of what was forecast: the mean forecast → the share that came, "
             "± the standard error of as many independent ones; in brackets, how many.\n",
             by_tenth(data.calibration),
-            " ".join(in_words(subject, of_subject(data.calibration, subject)) for subject in SUBJECTS) + "\n",
+            " ".join(
+                calibration_in_words(subject, of_subject(data.calibration, subject)) for subject in SUBJECTS
+            )
+            + "\n",
         )
     )
 
@@ -79,7 +82,7 @@ def of_subject(calibration: pl.DataFrame, subject: str) -> list[Row]:
     return calibration.filter(pl.col("subject") == subject).sort("tenth").to_dicts()
 
 
-def in_words(subject: str, rows: list[Row]) -> str:
+def calibration_in_words(subject: str, rows: list[Row]) -> str:
     """In how many tenths the forecast is near what came, and how far off it is in the worst one."""
     near = sum(off(row) <= NEAR for row in rows)
     text = f"{subject.capitalize()}s: within {NEAR} in {near} of {len(rows)} tenths"

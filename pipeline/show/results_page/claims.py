@@ -65,7 +65,7 @@ def claim_text(claim: Claim, datasets: list[Measured]) -> str:
         rows = claim.measured(data)
         if rows:
             parts.append(summary(data.title, claim.unit, rows))
-            parts.append(folded(f"{data.title}: every row", differences(claim.unit, rows)))
+            parts.append(folded(f"{data.title}: every row", list_of_differences(claim.unit, rows)))
     return "\n".join(parts) if len(parts) > 1 else f"{parts[0]}\nNot measured.\n"
 
 
@@ -81,7 +81,7 @@ def summary(title: str, unit: str, rows: list[Difference]) -> str:
     )
 
 
-def differences(unit: str, rows: list[Difference]) -> str:
+def list_of_differences(unit: str, rows: list[Difference]) -> str:
     """Mean difference and 95 % interval of each row."""
     return table(
         ["Row", f"Difference ({unit})", "95 % interval", "Seeds"],

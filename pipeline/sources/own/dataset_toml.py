@@ -167,7 +167,7 @@ def read_dataset_toml(toml: Path) -> DatasetToml:
             dec_hook=lambda _, value: present_file(toml.parent, value),
         )
     except msgspec.ValidationError as error:
-        raise OwnDataError(f"{toml}: {in_words(str(error), values)}") from None
+        raise OwnDataError(f"{toml}: {toml_fault_in_words(str(error), values)}") from None
 
 
 def parsed(toml: Path) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def shortened(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
-def in_words(error: str, values: dict[str, Any]) -> str:
+def toml_fault_in_words(error: str, values: dict[str, Any]) -> str:
     """What msgspec says of `values`, with the place as the TOML writes it and what is allowed there."""
     problem, _, path = error.rpartition(" - at `$") if " - at `$" in error else (error, "", "")
     keys = re.findall(r"\w+", re.sub(r"\[.*?\]", "", path))

@@ -93,7 +93,7 @@ def prepare(data: Path, home: Path, environment: Mapping[str, str]) -> bool:
     theirs = home_environment(home)
     if theirs is not None and theirs != ours:
         raise PaperError(
-            f"{path} holds other settings: {differences(theirs, ours)}. "
+            f"{path} holds other settings: {differing_settings(theirs, ours)}. "
             "Name another home (LDG_HOME=…), or remove that file if this home is to have the new settings."
         )
     folder = Lake(home).own / GITHUB
@@ -129,7 +129,7 @@ def home_environment(home: Path) -> dict[str, str] | None:
     return {name: text or "" for name, text in dotenv_values(home / ".env", interpolate=False).items()}
 
 
-def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+def differing_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
     """Which settings differ, and how."""
     names = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
     return "; ".join(

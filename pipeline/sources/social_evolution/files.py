@@ -82,7 +82,7 @@ def fetch_social_evolution(
         check_url(source, "the Social Evolution source")
         stored = stored_files(folder)
         if stored is not None and stored.address == address_of(source):
-            write_record(stored)
+            write_record_of_files(stored)
             return stored
         return fetch_url(source, folder, settings, log)
     path = Path(source).expanduser()
@@ -182,11 +182,11 @@ def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
             (Path(scratch) / f"{name}.csv").replace(folder / f"{name}.csv")
     address = address_of(source) if is_url(source) else ""
     files = SocialEvolutionFiles(folder, shown(source), hashes, address)
-    write_record(files)
+    write_record_of_files(files)
     return files
 
 
-def write_record(files: SocialEvolutionFiles) -> None:
+def write_record_of_files(files: SocialEvolutionFiles) -> None:
     """Say in `source.json` where the files came from, unless it says so already."""
     record = files.folder / "source.json"
     values = {"source": files.source, "sha256": files.sha256}

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.results.baselines import baselines
-from pipeline.results.standing import Standing, degenerate_graph, divergence, standing
+from pipeline.results.standing import Standing, degenerate_graph, faults_of_training, standing
 from pipeline.results.trained import TrainedVariant, trained_variants
 from tests.small_world import store_table, store_variant
 
@@ -64,11 +64,11 @@ def test_a_model_that_ranks_no_better_is_told_by_how_much() -> None:
 def test_losses_that_rise_or_end_in_no_number_and_seeds_that_stopped_are_found(
     one_training: TrainedVariant,
 ) -> None:
-    assert divergence(one_training) == []
+    assert faults_of_training(one_training) == []
     stopped = replace(one_training, facts={**one_training.facts, "stopped": {"3": "loss is nan in step 7"}})
-    assert divergence(stopped) == ["seed 3 stopped: loss is nan in step 7"]
+    assert faults_of_training(stopped) == ["seed 3 stopped: loss is nan in step 7"]
     change(one_training, "curves", loss_events=pl.col("step").cast(pl.Float64))
-    assert [fault[:26] for fault in divergence(one_training)] == [
+    assert [fault[:26] for fault in faults_of_training(one_training)] == [
         "the loss of seed 0 rose fr",
         "the loss of seed 1 rose fr",
     ]
@@ -77,7 +77,7 @@ def test_losses_that_rise_or_end_in_no_number_and_seeds_that_stopped_are_found(
         "curves",
         loss_events=pl.when(pl.col("seed") == 1).then(float("nan")).otherwise(-pl.col("step")),
     )
-    assert divergence(one_training) == ["the loss of seed 1 is not finite"]
+    assert faults_of_training(one_training) == ["the loss of seed 1 is not finite"]
 
 
 def test_a_graph_without_edges_or_without_differences_is_found(one_training: TrainedVariant) -> None:

@@ -65,9 +65,9 @@ def test_what_was_forecast_within_a_day_stands_beside_what_came(rem_results: Lak
 def test_a_forecast_is_near_what_came_or_said_to_be_off() -> None:
     near = {"predicted": 0.5, "observed": 0.52, "forecasts": 100}
     off = {"predicted": 0.5, "observed": 0.6, "forecasts": 100}
-    assert calibration.in_words("pair", [near]) == "Pairs: within 0.03 in 1 of 1 tenths."
+    assert calibration.calibration_in_words("pair", [near]) == "Pairs: within 0.03 in 1 of 1 tenths."
     assert "1 of 2 tenths, off by 0.100 at most, which is 2.0 standard errors with 100 forecasts." in (
-        calibration.in_words("pair", [near, off])
+        calibration.calibration_in_words("pair", [near, off])
     )
 
 
