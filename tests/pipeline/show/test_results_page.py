@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from scipy import stats
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake
@@ -304,6 +303,8 @@ def test_a_bar_in_a_name_breaks_no_table() -> None:
 
 
 def test_an_interval_is_that_of_the_t_distribution() -> None:
+    from scipy import stats
+
     values = (1.0, 2.5, 0.5, 3.0)
     row = Difference("", values)
     expected = stats.ttest_1samp(values, 0)
