@@ -159,7 +159,7 @@ def test_a_kill_at_any_moment_leaves_whole_days_only(
     brought: Path, followed_at_once: Lake, tmp_path: Path
 ) -> None:
     lake = copy_of(brought, tmp_path)
-    for moment in (0.5, 1.5, 0.2, 0.8):
+    for moment in (0.3, 0.8, 0.2, 0.5):
         hear, tell = FORKS.Pipe(duplex=False)
         process = FORKS.Process(target=follow_and_tell, args=(lake, tell))
         process.start()
