@@ -17,12 +17,13 @@ WORLD = World(people=8, circle=4, crowd=10, events=240)
 def test_a_past_stretch_is_replayed_and_asked_about(tmp_path: Path) -> None:
     archive, home = tmp_path / "archive", tmp_path / "home"
     write_days(archive, WORLD, Window(date(2026, 6, 1), date(2026, 6, 11)))
-    settings = {"LDG_GHARCHIVE_URL": str(archive), "LDG_FOLLOW_DAYS": "8", "LDG_FOLLOW_NODES": "8"}
-    stretch = ("--from", "2026-06-09", "--to", "2026-06-11")
-    done = ldg_process("--home", home, "follow", *stretch, **settings, OMP_NUM_THREADS="1")
+    home.mkdir()
+    (home / ".env").write_text(f"LDG_GHARCHIVE_URL='{archive}'\nLDG_FOLLOW_DAYS=8\nLDG_FOLLOW_NODES=8\n")
+    follow = ("--home", home, "follow", "--from", "2026-06-09", "--to", "2026-06-11")
+    done = ldg_process(*follow, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     assert "Followed 2026-06-08 to 2026-06-11" in done.stdout
-    assert "nothing changed" in ldg("--home", home, "follow", *stretch, **settings).stdout
+    assert "nothing changed" in ldg(*follow).stdout
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as warehouse:
         assert warehouse.sql("select count(*) from track_record").fetchall() == [(6,)]
         assert warehouse.sql("select count(distinct as_of) from forecasts").fetchall() == [(4,)]

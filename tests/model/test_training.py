@@ -133,8 +133,9 @@ def train_until_killed(dataset: Path, key: str, folder: Path, after: int) -> Non
         if run.step == after:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    epochs.learn_batch = counted
-    train(dataset, variant_named(key, RELATIONS), replace(SETTINGS, checkpoint_minutes=0), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(epochs, "learn_batch", counted)
+        train(dataset, variant_named(key, RELATIONS), replace(SETTINGS, checkpoint_minutes=0), folder)
 
 
 @pytest.fixture(scope="module")
