@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 LIKELY = 0.68  # of the interval: three sizes bound nothing more tightly
 
@@ -60,6 +59,8 @@ class PowerLaw:
 
     def at(self, size: float) -> Estimate:
         """What another size has; the interval widens with the distance from those measured."""
+        from scipy import stats  # takes most of a second
+
         x = np.log(self.sizes)
         far = (np.log(size) - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum()
         width = stats.t.ppf((1 + LIKELY) / 2, len(x) - 2) * self.residual * (1 + 1 / len(x) + far) ** 0.5

@@ -1,6 +1,5 @@
 """The whole system as `make run` runs it: modules in their own processes, with the environment of a home."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
+
+from tests.forks import FORKS
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 600.0  # seconds: no test is about speed
@@ -83,11 +84,11 @@ def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> 
 def run_at_once(work: Callable[..., None], *arguments: object, processes: int) -> list[int | None]:
     """Call `work(*arguments, together)` in so many processes that meet at the barrier; their exit codes.
 
-    They are spawned: a fork would take along locks that threads of the tests hold, but not the threads.
+    They are no forks of this process: these would take along locks that threads of the tests hold, but not
+    the threads.
     """
-    spawning = multiprocessing.get_context("spawn")
-    together = spawning.Barrier(processes)
-    workers = [spawning.Process(target=work, args=(*arguments, together)) for _ in range(processes)]
+    together = FORKS.Barrier(processes)
+    workers = [FORKS.Process(target=work, args=(*arguments, together)) for _ in range(processes)]
     for worker in workers:
         worker.start()
     for worker in workers:

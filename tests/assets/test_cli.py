@@ -1,64 +1,25 @@
 """`ldg` as a person meets it: help at once, errors as a sentence, exit codes that mean something."""
 
 import http.server
-import io
 import os
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
-from assets.cli import main
 from model import TrainingSettings, load, train
 from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
 from pipeline.variants import variant_named
+from tests.command import ldg, ldg_process
 from tests.small_world import store_table
-from tests.whole_system import PATIENCE, ROOT
+from tests.whole_system import ROOT
 
 COMMANDS = ("dev", "doctor", "export", "page", "predict", "report", "reproduce", "run", "sample", "train")
-
-
-def ldg_process(
-    *arguments: str | Path, folder: Path = ROOT, **settings: str
-) -> subprocess.CompletedProcess[str]:
-    """`ldg` in its own process, with these settings and none of the machine's."""
-    return subprocess.run(
-        [sys.executable, "-m", "assets", *map(str, arguments)],
-        cwd=folder,
-        env={**clean_environment(), "PYTHONPATH": str(ROOT), **settings},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
-
-
-def ldg(*arguments: str | Path, folder: Path = ROOT, **settings: str) -> subprocess.CompletedProcess[str]:
-    """The same in this process, which has imported everything: what ends soon needs no other."""
-    output, errors = io.StringIO(), io.StringIO()
-    with (
-        patch.dict(os.environ, {**clean_environment(), **settings}, clear=True),
-        chdir(folder),
-        redirect_stdout(output),
-        redirect_stderr(errors),
-        pytest.raises(SystemExit) as end,
-    ):
-        main([*map(str, arguments)] or ["run"])
-    status = end.value.code or 0
-    assert isinstance(status, int)
-    return subprocess.CompletedProcess(arguments, status, output.getvalue(), errors.getvalue())
-
-
-def clean_environment() -> dict[str, str]:
-    """The environment without the machine's settings."""
-    return {name: text for name, text in os.environ.items() if not name.startswith(("LDG_", "DAGSTER_"))}
 
 
 class NothingThere(http.server.BaseHTTPRequestHandler):
@@ -164,7 +125,7 @@ def test_the_code_location_names_the_wrong_setting_last(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_dataset_that_is_not_there_is_wrong_input(tmp_path: Path) -> None:
-    done = ldg_process("--home", tmp_path / "home", "run", LDG_DATASETS="gitub")
+    done = ldg("--home", tmp_path / "home", "run", LDG_DATASETS="gitub")
     assert done.returncode == 2, done.stderr
     assert "LDG_DATASETS names gitub" in done.stderr
     assert "Traceback" not in done.stderr

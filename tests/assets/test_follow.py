@@ -1,8 +1,5 @@
 """`ldg follow` and `ldg forecast` on a local folder of hour files in today's format."""
 
-import os
-import subprocess
-import sys
 from datetime import date
 from pathlib import Path
 
@@ -10,49 +7,40 @@ import duckdb
 import pytest
 
 from pipeline.following.window import Window
+from tests.command import ldg, ldg_process
 from tests.todays_archive import World, write_days
 
 pytestmark = pytest.mark.slow
 WORLD = World(people=8, circle=4, crowd=10, events=240)
 
 
-def ldg(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("LDG_")}
-    return subprocess.run(
-        [sys.executable, "-m", "assets", "--home", str(home), *arguments],
-        env=clean | {"OMP_NUM_THREADS": "1"} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_a_past_stretch_is_replayed_and_asked_about(tmp_path: Path) -> None:
     archive, home = tmp_path / "archive", tmp_path / "home"
     write_days(archive, WORLD, Window(date(2026, 6, 1), date(2026, 6, 11)))
-    settings = {"LDG_GHARCHIVE_URL": str(archive), "LDG_FOLLOW_DAYS": "8", "LDG_FOLLOW_NODES": "8"}
-    stretch = ("--from", "2026-06-09", "--to", "2026-06-11")
-    done = ldg(home, "follow", *stretch, **settings)
+    home.mkdir()
+    (home / ".env").write_text(f"LDG_GHARCHIVE_URL='{archive}'\nLDG_FOLLOW_DAYS=8\nLDG_FOLLOW_NODES=8\n")
+    follow = ("--home", home, "follow", "--from", "2026-06-09", "--to", "2026-06-11")
+    done = ldg_process(*follow, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     assert "Followed 2026-06-08 to 2026-06-11" in done.stdout
-    assert "nothing changed" in ldg(home, "follow", *stretch, **settings).stdout
+    assert "nothing changed" in ldg(*follow).stdout
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as warehouse:
         assert warehouse.sql("select count(*) from track_record").fetchall() == [(6,)]
         assert warehouse.sql("select count(distinct as_of) from forecasts").fetchall() == [(4,)]
         ((name, partner),) = warehouse.sql("select name, partner_name from today limit 1").fetchall()
-    output = ldg(home, "forecast", name.upper()).stdout
+    output = ldg("--home", home, "forecast", name.upper()).stdout
     assert output.startswith(f"{name} as of 2026-06-12 00:00 UTC, by rem\n   1  ")
     assert partner in output.splitlines()[1]
     assert not list((home / "raw").rglob("*.json.gz"))
 
 
 def test_what_cannot_be_followed_is_said_in_a_sentence(tmp_path: Path) -> None:
-    nobody = ldg(tmp_path / "home", "forecast", "ann")
+    nobody = ldg("--home", tmp_path / "home", "forecast", "ann")
     assert nobody.returncode == 2
     (tmp_path / "home").mkdir()
-    early = ldg(tmp_path / "home", "forecast", "ann")
+    early = ldg("--home", tmp_path / "home", "forecast", "ann")
     assert (early.returncode, "nothing is followed" in early.stderr) == (2, True)
-    future = ldg(tmp_path / "home", "follow", "--to", "2100-01-01")
+    future = ldg("--home", tmp_path / "home", "follow", "--to", "2100-01-01")
     assert (future.returncode, "which is not over" in future.stderr) == (2, True)
-    unknown = ldg(tmp_path / "home", "follow", "--from", "2026-06-09", "--to", "2026-06-01")
+    unknown = ldg("--home", tmp_path / "home", "follow", "--from", "2026-06-09", "--to", "2026-06-01")
     assert (unknown.returncode, "after the last day" in unknown.stderr) == (2, True)

@@ -23,7 +23,7 @@ from tests.pipeline.sources.gharchive.making import lines, modern, store
 from tests.whole_system import PATIENCE, environment, run_at_once, start_module, wait_for
 
 FIRST = date(2015, 1, 2)
-DAYS = [FIRST + timedelta(days=number) for number in range(5)]
+DAYS = [FIRST + timedelta(days=number) for number in range(3)]
 RUNS = 2
 
 

@@ -2,9 +2,8 @@
 
 import functools
 import json
+import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,11 @@ import torch
 from model import epochs, identity
 from model.checkpoint import CheckpointError, read_tensors
 from model.epochs import learn_batch
-from model.run import new_run, save
+from model.run import Run, new_run, save
 from model.stream import load_stream
 from model.training import TrainingSettings, train
 from pipeline.variants import variant_named, variants_for
+from tests.forks import FORKS
 from tests.small_world import RELATIONS, write_table
 
 SETTINGS = TrainingSettings(seeds=(0, 1, 2), epochs=2, batch=10, d=4, snapshots=3)
@@ -125,23 +125,17 @@ def test_attention_between_start_and_end_is_of_the_chosen_epoch(dataset, tmp_pat
     assert moments["seed"].to_list() == [3, 1, 1, 1, 1, 1, 3]
 
 
-KILLED = """
-import sys, os, signal
-from pathlib import Path
-from model import epochs
-from model.training import TrainingSettings, train
-from pipeline.variants import variant_named
-sys.path.insert(0, {root!r})
-after = int(sys.argv[3])
-learn_batch = epochs.learn_batch
-def counted(run, stop):
-    learn_batch(run, stop)
-    if run.step == after:
-        os.kill(os.getpid(), signal.SIGKILL)
-epochs.learn_batch = counted
-settings = TrainingSettings(seeds=(0, 1, 2), epochs=2, batch=10, d=4, snapshots=3, checkpoint_minutes=0)
-train(Path(sys.argv[1]), variant_named({key!r}, ["Follow", "Friend"]), settings, Path(sys.argv[2]))
-"""
+def train_until_killed(dataset: Path, key: str, folder: Path, after: int) -> None:
+    """Train with a checkpoint at every step, and be killed after so many."""
+
+    def counted(run: Run, stop: int) -> None:
+        learn_batch(run, stop)
+        if run.step == after:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(epochs, "learn_batch", counted)
+        train(dataset, variant_named(key, RELATIONS), replace(SETTINGS, checkpoint_minutes=0), folder)
 
 
 @pytest.fixture(scope="module")
@@ -162,13 +156,10 @@ def trained_in_one_go(dataset, tmp_path_factory):
 @pytest.mark.parametrize("after", [3, 5, 8])
 def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, trained_in_one_go, tmp_path):
     variant = variant_named(key, RELATIONS)
-    root = str(Path(epochs.__file__).parents[1])
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED.format(root=root, key=key), dataset, tmp_path / "killed", str(after)],
-        cwd=root,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL
+    killed = FORKS.Process(target=train_until_killed, args=(dataset, key, tmp_path / "killed", after))
+    killed.start()
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
     assert not (tmp_path / "killed" / "model.json").exists()
     lines = []
     train(dataset, variant, SETTINGS, tmp_path / "killed", lines.append)

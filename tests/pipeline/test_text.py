@@ -27,8 +27,11 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def forbidden_names(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A home whose every node has a name that some format forbids, with all that is made for people."""
-    lake = Lake(tmp_path_factory.mktemp("home"))
+    """A home whose every node has a name that some format forbids, with all that is made for people.
+
+    Its own name would be a pattern: figures and report are made in a home of any name.
+    """
+    lake = Lake(tmp_path_factory.mktemp("homes") / "a [1] *b")
     store_results(lake, title="Toy \x00\x1b[31m\u202e network", nodes=len(NAMES), names=NAMES)
     draw_figures(lake, "toy")
     build_warehouse(lake)

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from pipeline.show.results_page.measured import BySeed
 
@@ -38,6 +37,8 @@ class Difference:
             return None
         if len(set(self.values)) == 1:  # without spread there is no t
             return (1.0 if self.mean == 0 else 0.0), (self.mean, self.mean)
+        from scipy import stats  # takes most of a second
+
         result = stats.ttest_1samp(self.values, 0)
         low, high = result.confidence_interval(1 - LEVEL)
         return float(result.pvalue), (float(low), float(high))

@@ -1,13 +1,11 @@
 """Days followed one after the other: the same tables however the data came, and nothing half made."""
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import polars as pl
@@ -27,6 +25,7 @@ from pipeline.lake import Lake, read_parquet
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
+from tests.forks import FORKS
 from tests.todays_archive import World, write_days
 
 pytestmark = pytest.mark.slow
@@ -152,32 +151,25 @@ def test_a_late_hour_revises_its_day_and_those_after_it(
     assert not scores.filter(pl.col("scored_until") < end_of(LATE))["revised"].any()
 
 
-FOLLOW = """
-import sys
-from datetime import date
-from pathlib import Path
-from model.following.day import follow_until
-from pipeline.lake import Lake
-from tests.model.following.test_day import FIRST, LAST, RULE
-print("ready", flush=True)
-follow_until(Lake(Path(sys.argv[1])), RULE, LAST, FIRST, log=lambda line: print(line, flush=True))
-"""
+def follow_and_tell(lake: Lake, tell: Connection) -> None:
+    follow_until(lake, RULE, LAST, FIRST, log=tell.send)
 
 
 def test_a_kill_at_any_moment_leaves_whole_days_only(
     brought: Path, followed_at_once: Lake, tmp_path: Path
 ) -> None:
     lake = copy_of(brought, tmp_path)
-    for moment in (0.5, 1.5, 0.2, 0.8):
-        process = subprocess.Popen(
-            [sys.executable, "-c", FOLLOW, str(lake.home)], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.stdout.readline()  # the first line of its log, or its end
-        time.sleep(moment)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+    for moment in (0.3, 0.8, 0.2, 0.5):
+        hear, tell = FORKS.Pipe(duplex=False)
+        process = FORKS.Process(target=follow_and_tell, args=(lake, tell))
+        process.start()
+        tell.close()
+        with hear:
+            with suppress(EOFError):
+                hear.recv()  # the first line of its log, or its end
+                time.sleep(moment)
+            process.kill()
+            process.join()
         days = followed_days(lake)
         assert days == list(Window(START, LAST))[: len(days)]
         for day in days:

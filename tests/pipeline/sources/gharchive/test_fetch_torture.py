@@ -6,7 +6,6 @@ answers. Whatever happens, a file in the lake is one that the server had, and a 
 
 import gzip
 import hashlib
-import multiprocessing
 import random
 import threading
 import zlib
@@ -21,6 +20,7 @@ from pipeline.lake import Lake
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import load_knowledge, raw_folder, raw_path
 from pipeline.sources.gharchive.hours import file_name
+from tests.forks import FORKS
 from tests.pipeline.sources.gharchive.archive_server import Archive, serving
 from tests.pipeline.sources.gharchive.making import lines, modern
 
@@ -60,9 +60,7 @@ def fetch_at_once(base: str, home: Path, processes: bool, patient: bool = False)
     ended = []
     arguments = (base, home, patient)
     if processes:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__])
-        children = [context.Process(target=fetch, args=arguments) for _ in range(2)]
+        children = [FORKS.Process(target=fetch, args=arguments) for _ in range(2)]
         for child in children:
             child.start()
         for child in children:

@@ -1,6 +1,5 @@
 """A process killed at any moment of fetching, decoding or writing leaves nothing that a run does not mend."""
 
-import multiprocessing
 import os
 import random
 import shutil
@@ -14,6 +13,7 @@ from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
+from tests.forks import FORKS
 from tests.pipeline.sources.gharchive.archive_server import Archive, serving
 from tests.pipeline.sources.gharchive.making import lines, modern, store
 
@@ -62,12 +62,10 @@ def test_fifty_kills_at_random_moments_leave_tables_that_one_run_completes(tmp_p
         most = count_files(tmp_path / "undisturbed")
 
         home = tmp_path / "home"
-        processes = multiprocessing.get_context("forkserver")  # imports once, so that the work starts at once
-        processes.set_forkserver_preload([__name__, "pipeline.sources.gharchive.day"])
         for kill in range(KILLS):
             if kill % 2:
                 shutil.rmtree(home, ignore_errors=True)
-            process = processes.Process(target=work_until_killed, args=(archive.url, home))
+            process = FORKS.Process(target=work_until_killed, args=(archive.url, home))
             process.start()
             # Moments are told by what is there, not by a clock, so that they are as many on any machine.
             enough = rng.randrange(most)

@@ -1,10 +1,6 @@
 import hashlib
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +11,9 @@ from pipeline.lake import Lake
 from pipeline.settings import Settings
 from pipeline.sources.sample import FIRST_DAY, LAST_DAY, build, sample_paths
 from pipeline.sources.sample.build import GITHUB_SPLIT
+from tests.command import ldg
+from tests.forks import FORKS
+from tests.whole_system import wait_for
 
 
 def contents(home: Path) -> dict[str, str]:
@@ -48,21 +47,21 @@ def test_a_build_of_other_settings_is_replaced_and_nothing_of_it_stays(built_wor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.8, 1.6])
-def test_a_build_that_was_killed_is_completed_by_the_next(built_world: Path, tmp_path: Path, seconds: float):
-    command = [sys.executable, "-m", "assets", "--home", str(tmp_path), "sample"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    time.sleep(seconds)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+@pytest.mark.parametrize("files", [1, 200])
+def test_a_build_that_was_killed_is_completed_by_the_next(built_world: Path, tmp_path: Path, files: int):
+    process = FORKS.Process(target=build, args=(tmp_path,))
+    process.start()
+    wait_for(lambda: sum(path.is_file() for path in tmp_path.rglob("*")) >= files, pause=0.01)
+    process.kill()
+    process.join()
     build(tmp_path)
     assert contents(tmp_path) == contents(built_world)
 
 
 @pytest.mark.slow
 def test_the_command_says_what_it_did(built_world: Path):
-    command = [sys.executable, "-m", "assets", "--home", str(built_world), "sample"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = ldg("--home", built_world, "sample")
+    assert done.returncode == 0, done.stderr
     assert "already built" in done.stdout
 
 
@@ -97,8 +96,7 @@ def test_a_home_that_was_moved_points_to_its_new_place(built_world: Path, tmp_pa
 
 def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(tmp_path: Path):
     (tmp_path / ".env").write_text("LDG_SEEDS=7\n")
-    command = [sys.executable, "-m", "assets", "--home", str(tmp_path), "sample"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = ldg("--home", tmp_path, "sample")
     assert done.returncode == 2
     assert "a home of its own" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == [".env"]

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from pipeline.event_table import EventTable, Split
 from pipeline.lake import Lake
@@ -35,6 +34,8 @@ def read_world(tmp_path_factory: pytest.TempPathFactory, built_world: Path) -> L
 
 def recovery(table: EventTable, planted_graph: Path) -> float:
     """AUC of how often a pair interacts before the test period against the planted graph."""
+    from sklearn.metrics import roc_auc_score  # takes a second
+
     names = table.nodes["name"].to_list()
     number = {name: node for node, name in enumerate(names)}
     often, planted = np.zeros((2, len(names), len(names)))
