@@ -182,9 +182,9 @@ def test_a_crowd_of_twenty_thousand_is_learned_from_and_ranked(monkeypatch: pyte
     assert all(torch.isfinite(tensor).all() for tensor in training.chosen[1].weights.values())
 
 
-def test_nothing_lists_all_pairs_of_thirty_thousand_nodes(tmp_path: Path) -> None:
-    nodes = 30_000
-    write_crowd(tmp_path / "table", nodes=nodes, events=80)
+def test_nothing_lists_all_pairs_of_a_hundred_thousand_nodes(tmp_path: Path) -> None:
+    """The smallest array of all pairs would hold 10 GB."""
+    write_crowd(tmp_path / "table", nodes=100_000, events=80)
     tracemalloc.start()
     try:
         train_rem(tmp_path / "table", RemVariant(), replace(FEW, seeds=(0,), epochs=1), tmp_path / "model")
@@ -193,6 +193,6 @@ def test_nothing_lists_all_pairs_of_thirty_thousand_nodes(tmp_path: Path) -> Non
     finally:
         tracemalloc.stop()
     assert forecast.height == 3
-    assert largest < nodes**2 / 2, "half of the smallest array of all pairs"
+    assert largest < 2e9
     predictions = pl.read_parquet(tmp_path / "model" / "predictions.parquet")
     assert predictions.group_by("node").len()["len"].to_list() == [10] * predictions["node"].n_unique()
