@@ -25,7 +25,7 @@ from tests.cluster_machines import cluster_on
 from tests.cluster_tasks import store_dataset
 from tests.todays_archive import World, write_days
 
-WORLD = World(people=60, circle=12, crowd=200, events=60_000)
+WORLD = World(people=60, circle=12, crowd=200, events=300_000)  # about a day of 2013
 DAYS = Window(date(2026, 6, 1), date(2026, 6, 8))
 VARIANTS = ("dyrep-concat", "dyrep-bilinear", "gcn-concat", "gat-concat")
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=30, batch=40, d=8)
