@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 
 from model.when.pairs import PairHazard
-from model.when.settings import VERSION
+from model.when.settings import FINISHED, VERSION
 
 
 def stored_pairs(table: Path, fingerprint: str) -> PairHazard | None:
     """The pair hazard learned from the event table in the folder `table`; None where there is none."""
     folder = table.resolve().parents[1] / "waiting_times" / table.name
     try:
-        learned = json.loads((folder / "waiting_times.json").read_text(encoding="utf-8"))
+        learned = json.loads((folder / FINISHED).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     if (learned["version"], learned["fingerprint"]) != (VERSION, fingerprint):
