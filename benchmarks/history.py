@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,13 +25,15 @@ from model.history.room import to_arrays
 from model.history.standard import Standard
 from model.rem.candidates import draw_candidates
 from model.rem.explain import explain
-from model.rem.learning import READ_AT_ONCE, Sample, learn_epoch, new_fit, read_sample
-from model.rem.network import layout_of
+from model.rem.learning import READ_AT_ONCE, Fit, Sample, learn_epoch, new_fit, read_sample
+from model.rem.network import Layout, layout_of
 from model.rem.ranking import ROWS_AT_ONCE, rank_events
 from model.rem.settings import RemSettings
 from pipeline.rem_variants import RemVariant
 
 CANDIDATES = 60
+SETTINGS = RemSettings(seeds=(0,)).for_events(7_000_000)  # those of a crowd of ten million
+STANDARDIZED, PIECE = 1_024, 4_096  # events that tell the standard, and those of a piece of an epoch
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -84,11 +87,43 @@ def crowd_events(nodes: int, events: int) -> Events:
     return Events(stream, TYPES, type_of, np.empty((0, 2), np.int64), 0.0, midnight)
 
 
+class Piece(NamedTuple):
+    """A piece of an epoch that was read and learned from: where that leads, and the seconds of both."""
+
+    reading: Pass
+    fit: Fit
+    reading_seconds: float
+    learning_seconds: float
+
+
+def learn_a_piece(plain: Pass, layout: Layout, random: np.random.Generator) -> Piece:
+    """Read a piece of an epoch from where `plain` stands on, after some events that tell its standard."""
+    crowd = plain.events
+    positions = np.arange(plain.position, plain.position + STANDARDIZED)
+    candidates = draw_candidates(crowd.stream, positions, SETTINGS.candidates, random)
+    standard = Standard.of(plain.read(int(positions[-1]) + 1, positions, candidates).x)
+    reading = Pass(crowd, standard=standard, history=plain.history)
+    positions = np.arange(reading.position, reading.position + PIECE)
+    samples: list[Sample] = []
+    read = seconds(lambda: samples.append(read_sample(reading, positions, SETTINGS, layout, random)))
+    fit = new_fit(layout, SETTINGS)
+    learned = seconds(lambda: learn_epoch(fit, samples, PIECE, layout, SETTINGS, lambda *_: None))
+    return Piece(reading, fit, read, learned)
+
+
+def event_of_an_epoch(nodes: int, passed: int) -> float:
+    """Seconds of processor that an event of a crowd costs one seed, when so many have entered before."""
+    reading = Pass(crowd_events(nodes, passed + STANDARDIZED + PIECE))
+    reading.skip(passed)
+    layout = layout_of(RemVariant(), SETTINGS, reading.statistics)
+    piece = learn_a_piece(reading, layout, np.random.default_rng(0))
+    return (piece.reading_seconds + piece.learning_seconds) / PIECE
+
+
 def of_crowd(nodes: int, events: int, ranked: int) -> None:
     """Print what an event of a crowd costs one seed, and the memory that the statistics take."""
     crowd = crowd_events(nodes, events)
-    stream, variant = crowd.stream, RemVariant()
-    settings = RemSettings(seeds=(0,)).for_events(int(0.7 * 10_000_000))
+    stream = crowd.stream
     reading, random = Pass(crowd), np.random.default_rng(0)
     warm = events * 9 // 10
     taken = seconds(lambda: reading.skip(warm))
@@ -97,24 +132,16 @@ def of_crowd(nodes: int, events: int, ranked: int) -> None:
     print(f"{nodes:,} nodes, {events:,} events:")
     print(f"  observe only: {warm / taken:,.0f} events/s")
     print(f"  {slots[0] // 2:,} pairs and {slots[1]:,} sequences: {size / 1e9:.2f} GB")
-    for candidates in (CANDIDATES, settings.candidates):
+    for candidates in (CANDIDATES, SETTINGS.candidates):
         positions = np.arange(reading.position, reading.position + 1_000)
         drawn = draw_candidates(stream, positions, candidates, random)
         taken = seconds(partial(read_in_pieces, reading, positions, drawn, READ_AT_ONCE))
         print(f"  truth and {candidates} candidates each way: {1_000 / taken:,.0f} events/s")
-    layout = layout_of(variant, settings, reading.statistics)
-    positions = np.arange(reading.position, reading.position + 1_024)
-    standard = Standard.of(
-        reading.read(int(positions[-1]) + 1, positions, draw_candidates(stream, positions, 30, random)).x
-    )
-    reading = Pass(crowd, standard=standard, history=reading.history)
-    positions = np.arange(reading.position, reading.position + 4_096)
-    samples: list[Sample] = []
-    taken = seconds(lambda: samples.append(read_sample(reading, positions, settings, layout, random)))
-    print(f"  a piece of an epoch: {len(positions) / taken:,.0f} events/s")
-    fit = new_fit(layout, settings)
-    taken = seconds(lambda: learn_epoch(fit, samples, len(positions), layout, settings, lambda *_: None))
-    print(f"  learning from it, one seed: {len(positions) / taken:,.0f} events/s")
+    layout = layout_of(RemVariant(), SETTINGS, reading.statistics)
+    piece = learn_a_piece(reading, layout, random)
+    print(f"  a piece of an epoch: {PIECE / piece.reading_seconds:,.0f} events/s")
+    print(f"  learning from it, one seed: {PIECE / piece.learning_seconds:,.0f} events/s")
+    reading, fit = piece.reading, piece.fit
     if ranked:
         judged = np.arange(reading.position, reading.position + ranked)
         taken = seconds(lambda: rank_events(reading, judged, fit.weights, layout, lambda _: None))

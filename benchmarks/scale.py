@@ -19,6 +19,7 @@ from benchmarks.archive_year import write_year
 from benchmarks.extrapolate import Estimate, PowerLaw, Prices
 from benchmarks.followed_crowd import followed_day
 from benchmarks.gharchive import make_hour, modern
+from benchmarks.history import event_of_an_epoch
 from benchmarks.large import Question, measured
 from benchmarks.measure import Measured, alone, peak, size_of
 from benchmarks.subnetwork import with_pipeline
@@ -39,7 +40,8 @@ HOURS = (20_000_000, 60_000_000, 180_000_000)  # bytes of text
 TEXT = 3_500  # bytes of prose in an event
 YEARS = (8_000_000, 24_000_000, 100_000_000)  # events
 PASSED = (100_000, 1_000_000, 5_000_000)  # events before those that are learned from
-MODELS = ("dyrep-bilinear", "ldg_learned_sparse-bilinear")
+REM_KEY = "rem-history"
+MODELS = ("dyrep-bilinear", "ldg_learned_sparse-bilinear", REM_KEY)
 FOLLOWED = (1_500, 3_000, 10_000)  # people
 
 
@@ -65,6 +67,8 @@ def subnetwork(events: int) -> Measured:
 
 def training(key: str, passed: int) -> Measured:
     """An event of a model's training at 100,000 nodes, when so many have passed."""
+    if key == REM_KEY:
+        return {"seconds": event_of_an_epoch(NODES, passed), "peak bytes": peak()}
     figures = measured(Question(NODES, 2_000, passed, key, threads=1))
     return {"seconds": figures["cpu_microseconds_per_event"] / 1e6, "peak bytes": peak()}
 

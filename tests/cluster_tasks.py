@@ -27,7 +27,7 @@ DAYS = Window(date(2026, 6, 1), date(2026, 6, 4))
 LATER = datetime(2026, 7, 1)
 # A checkpoint after every batch: a kill at any moment has something to go on from.
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=3, batch=40, d=8, checkpoint_minutes=0.0)
-KEY = "dyrep-concat"
+TOY, KEY = "toy", "dyrep-concat"
 OF_THE_RUN = ("training_seconds", "finished_at", "commit")  # in model.json
 
 
@@ -41,9 +41,9 @@ def store_dataset(lake: Lake) -> None:
     store_table(lake, events=200)
 
 
-def training(key: str, settings: TrainingSettings = SETTINGS) -> Task[dict[str, Any]]:
-    """The training of a variant of the toy dataset."""
-    return training_task("toy", model_named(key, RELATIONS), settings, 1, "a test")
+def training(key: str, settings: TrainingSettings = SETTINGS, dataset: str = TOY) -> Task[dict[str, Any]]:
+    """The training of a variant of a dataset, by default of the toy one."""
+    return training_task(dataset, model_named(key, RELATIONS), settings, 1, "a test")
 
 
 def days_made(lake: Lake) -> dict[str, bytes]:
@@ -53,10 +53,10 @@ def days_made(lake: Lake) -> dict[str, bytes]:
     return {str(path.relative_to(lake.home)): path.read_bytes() for path in files}
 
 
-def model_made(lake: Lake, key: str = KEY) -> dict[str, object]:
+def model_made(lake: Lake, key: str = KEY, dataset: str = TOY) -> dict[str, object]:
     """Everything but times; of a safetensors file the order of its header's words is left to chance."""
     made: dict[str, object] = {}
-    for path in lake.model("toy", key).iterdir():
+    for path in lake.model(dataset, key).iterdir():
         if path.suffix == ".safetensors":
             with safe_open(path, "numpy") as file:
                 made[path.name] = file.metadata()  # with a checksum of all tensors

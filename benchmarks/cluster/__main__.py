@@ -1,6 +1,7 @@
 """`python -m benchmarks.cluster --kills 20` kills workers, schedulers and clients, so many times each;
 `--cut` tells what a training that is cut into groups of seeds gains and costs; `--speed` (without any, this
-one) holds two workers against one and against none. Prints JSON.
+one) holds two workers against one and against none, `--table3 HOME` with the trainings of the paper's Table 3
+on the event tables in a home. Prints JSON.
 """
 
 import argparse
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.cluster.cut import cut
 from benchmarks.cluster.kills import VICTIMS, kills
-from benchmarks.cluster.speed import speed
+from benchmarks.cluster.speed import speed, speed_of_table_3
 
 
 def main() -> None:
@@ -23,6 +24,9 @@ def main() -> None:
     parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=VICTIMS, help="of --kills")
     parser.add_argument("--cut", action="store_true")
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--table3", type=Path, metavar="HOME")
+    parser.add_argument("--seeds", type=int, default=1, help="of --table3")
+    parser.add_argument("--epochs", type=int, default=1, help="of --table3")
     parser.add_argument("--rounds", type=int, default=3, help="of --cut and --speed")
     parser.add_argument("--seed", type=int, default=7, help="which decides the moments of --kills")
     arguments = parser.parse_args()
@@ -33,7 +37,10 @@ def main() -> None:
         if arguments.kills:
             chance = random.Random(arguments.seed)
             figures["kills"] = kills(Path(folder), arguments.kills, arguments.victims, chance)
-        if arguments.speed or not (arguments.kills or arguments.cut):
+        if arguments.table3:
+            of = arguments.table3, arguments.seeds, arguments.epochs
+            figures["table3"] = speed_of_table_3(Path(folder), *of)
+        if arguments.speed or not (arguments.kills or arguments.cut or arguments.table3):
             figures["speed"] = speed(Path(folder), arguments.rounds)
     print(json.dumps(figures, indent=2))
 

@@ -14,7 +14,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
-from benchmarks.cluster.work import Days, Trainings
+from benchmarks.cluster.work import Days, Trainings, Work
 from pipeline.cluster.run import run_tasks
 from pipeline.cluster.task import ClusterError, Task
 from pipeline.lake import Lake
@@ -26,7 +26,6 @@ STEPS: dict[type, int] = {Days: 48, Trainings: 40}  # of a task's progress, of w
 LONGEST_DELAY = 0.2  # seconds after it
 
 FORKS = multiprocessing.get_context("forkserver")  # of a process that has imported everything, and no threads
-Work = Days | Trainings
 
 
 def kills(folder: Path, count: int, victims: Sequence[str], chance: random.Random) -> dict[str, str]:

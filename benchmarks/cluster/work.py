@@ -14,7 +14,7 @@ from pipeline.lake import Lake
 from pipeline.sources.gharchive.days import bring_alone, in_turn
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
-from tests.cluster_tasks import LATER, days_made, model_made, training
+from tests.cluster_tasks import LATER, TOY, days_made, model_made, training
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,31 @@ class Days:
 
 @dataclass(frozen=True)
 class Trainings:
-    """Variants trained on the toy dataset."""
+    """Variants trained on datasets, by default on the toy one; those that take longest come first."""
 
     keys: Sequence[str]
     settings: TrainingSettings
+    datasets: Sequence[str] = (TOY,)
 
-    def tasks(self, cluster: str) -> list[Task]:  # noqa: ARG002 - trainings have no order
-        """A task a variant."""
-        return [training(key, self.settings) for key in self.keys]
+    def tasks(self, cluster: str) -> list[Task]:  # noqa: ARG002 - the order is that of `keys`
+        """A task for each variant and dataset."""
+        return [training(key, self.settings, name) for key in self.keys for name in self.datasets]
 
     def made(self, lake: Lake) -> dict[str, object]:
         """Every file that came of it, save for what tells of the run alone."""
         return {
-            f"{key}/{name}": content for key in self.keys for name, content in model_made(lake, key).items()
+            f"{name}/{key}/{file}": content
+            for name in self.datasets
+            for key in self.keys
+            for file, content in model_made(lake, key, name).items()
         }
 
     def remove(self, lake: Lake) -> None:
         """Nothing of it was ever made."""
         remove([lake.models])
+
+
+Work = Days | Trainings
 
 
 def remove(folders: Iterable[Path]) -> None:

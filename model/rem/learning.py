@@ -180,7 +180,8 @@ def learn_batch(
     losses.sum().backward()
     step(fit, rate, settings)
     fit.weights = {name: tensor.detach() for name, tensor in fit.weights.items()}
-    return losses.detach().numpy()
+    # A copy: the tensor's own memory, kept between those that come and go, would leave holes nothing fits into.
+    return losses.detach().numpy().copy()
 
 
 @torch.no_grad()
