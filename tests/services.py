@@ -58,6 +58,14 @@ class Services:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=PATIENCE)
 
+    def start_all(self) -> None:
+        for name in ("code", "web", "daemon"):
+            self.start(name)
+
+    def kill_all(self) -> None:
+        for name in list(self.processes):
+            self.kill(name)
+
     def stop(self, name: str) -> None:
         process = self.processes.pop(name)
         process.send_signal(signal.SIGINT)

@@ -30,8 +30,7 @@ def pages(tmp_path: Path) -> Iterator[Services]:
         wait_for(services.has_assets, services.processes["web"], pause=OF_A_SERVER)
         yield services
     finally:
-        for name in list(services.processes):
-            services.kill(name)
+        services.kill_all()
 
 
 def setting(pages: Services, name: str) -> object:
