@@ -26,8 +26,15 @@ class Days:
 
     def tasks(self, cluster: str) -> list[Task]:
         """A task a day, in the order of a cluster or of none."""
-        use = partial(read_changed, rules=EventRules(), keep_raw=False, work="a benchmark")
         settings = FetchSettings(base=str(self.archive))
+        use = partial(
+            read_changed,
+            rules=EventRules(),
+            keep_raw=False,
+            work="a benchmark",
+            fetching=settings,
+            now=LATER,
+        )
         return [
             Task(str(day), bring_alone, (day, settings, use, LATER, (0, ""), "a benchmark"))
             for day in in_turn(list(self.days), cluster)

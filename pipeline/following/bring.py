@@ -12,8 +12,9 @@ from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.account import account_path, read_account
-from pipeline.sources.gharchive.days import bring_days, bring_shared, day_locked, read_alone
-from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.day import hours_gone
+from pipeline.sources.gharchive.days import bring_days, bring_shared, day_locked, fetch_alone, read_alone
+from pipeline.sources.gharchive.fetch import FetchSettings, held_day
 from pipeline.sources.gharchive.files import HourFile
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import readings_folder
@@ -61,10 +62,11 @@ def bring(
     Readings of which no day will be put together again are removed as the days go by.
     """
     bring_shared(lake, window.first, window.last, work, log)
-    statuses = read_statuses(lake, window)
-    unsettled = {day for day in window if mark_of_unsettled(lake, day).exists()}
-    days = sorted(unsettled.union(days_to_ask(window, statuses)))
-    use = partial(read_changed, rules=rules, keep_raw=keep_raw, work=work)
+    # What is not settled counts as never read, so that the readings around it stay until it is.
+    settled = [day for day in window if not mark_of_unsettled(lake, day).exists()]
+    statuses = read_statuses(lake, settled)
+    days = days_to_ask(window, statuses)
+    use = partial(read_changed, rules=rules, keep_raw=keep_raw, work=work, fetching=fetching, now=now)
     changed: list[date] = []
     for day, is_changed in bring_days(days, lake, fetching, use, log, now, work, cluster):
         if is_changed:
@@ -78,7 +80,15 @@ def bring(
 
 
 def read_changed(
-    lake: Lake, hours: list[HourFile], log: Log | None, *, rules: EventRules, keep_raw: bool, work: str
+    lake: Lake,
+    hours: list[HourFile],
+    log: Log | None,
+    *,
+    rules: EventRules,
+    keep_raw: bool,
+    work: str,
+    fetching: FetchSettings,
+    now: datetime | None,
 ) -> bool:
     """Read a day whose hours are others than before, and tell whether they are.
 
@@ -87,19 +97,34 @@ def read_changed(
     neighbour that another process makes meanwhile is either done by then, or sees this day.
 
     From before the first reading until after the last, a mark says that the day is not settled: where a
-    process is killed between them, all of it is done again.
+    process is killed between them, or a neighbour cannot be read now, all of it is done again.
     """
     day = hours[0].day
-    mark = mark_of_unsettled(lake, day)
-    if not (mark.exists() or differs(lake, day, hours)):
+    mark, is_changed = mark_of_unsettled(lake, day), differs(lake, day, hours)
+    if not (mark.exists() or is_changed):
         return False
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
-    read_alone(lake, day, rules, keep_raw, work, log)
+
+    def read(one: date) -> bool:
+        """Read a day, unless hours that it was made from are gone; whether there is no more to wait for."""
+        gone = hours_gone(one, lake, rules)
+        if gone and one != day:
+            fetch_alone(lake, one, fetching, now, work, log)
+            gone = hours_gone(one, lake, rules)
+        if not gone:
+            read_alone(lake, one, rules, keep_raw, work, log)
+            return True
+        if log is not None:
+            log(f"{one} stays as it is: {len(gone)} of its hours are neither here nor to be had now")
+        return all(file.status == "missing" for file in held_day(one, lake) if file.hour in gone)
+
+    is_settled = read(day)
     for near in neighbours(lake, day):
-        read_alone(lake, near, rules, keep_raw, work, log)
-    mark.unlink(missing_ok=True)  # another process that settled the day may have removed it
-    return True
+        is_settled &= read(near)
+    if is_settled:
+        mark.unlink(missing_ok=True)  # another process that settled the day may have removed it
+    return is_changed or is_settled
 
 
 def mark_of_unsettled(lake: Lake, day: date) -> Path:

@@ -15,7 +15,7 @@ import polars as pl
 from pipeline.lake import Lake, read_parquet, replacing, sweep
 from pipeline.progress import Progress
 from pipeline.schemas import GHARCHIVE_FILES
-from pipeline.sources.gharchive.account import account_path
+from pipeline.sources.gharchive.account import account_path, read_account
 from pipeline.sources.gharchive.copies import Copies, Holding, copies_elsewhere, holding
 from pipeline.sources.gharchive.decode import LIMITS
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, raw_folder, raw_path, store_knowledge
@@ -32,6 +32,8 @@ from pipeline.sources.gharchive.reading import (
 )
 from pipeline.storage.share import bring_file
 from pipeline.storage.things import raw_hours
+
+HAD = ("ok", "damaged")  # statuses of hours whose events are in the lake
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,23 @@ def read_day(
         rate=read_events / seconds if read_events else 0.0,
         notes=tuple(notes),
     )
+
+
+def hours_gone(day: date, lake: Lake, rules: EventRules, limits: Limits = LIMITS) -> list[int]:
+    """Hours that a day's account was made from and of which neither the file nor a reading is here any more.
+
+    Read now, the day would lose them. The next fetch asks for them.
+    """
+    account = read_account(account_path(lake, day))
+    gone = []
+    for hour in [] if account is None else account.filter(pl.col("status").is_in(HAD))["hour"]:
+        file = load_knowledge(lake, day, hour)
+        if file is not None and file.status == "ok":
+            if load_reading(lake, file, rules, limits) is not None or _has_raw(lake, day, hour):
+                continue
+            _fetch_again(lake, file)
+        gone.append(hour)
+    return gone
 
 
 def _part_name(hour: int) -> str:

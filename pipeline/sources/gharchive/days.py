@@ -96,9 +96,22 @@ def bring_alone(
     out of reach.
     """
     streak = Streak(*so_far)
-    with fetching_slot(lake, settings, work, log), day_locked(lake, day, work, log):
-        files = fetch_day(day, lake, settings, log, now, streak)
+    files = fetch_alone(lake, day, settings, now, work, log, streak)
     return day, use(lake, files, log), streak.so_far
+
+
+def fetch_alone(
+    lake: Lake,
+    day: date,
+    settings: FetchSettings,
+    now: datetime | None,
+    work: str,
+    log: Log | None,
+    streak: Streak | None = None,
+) -> list[HourFile]:
+    """Fetch a day under its lock."""
+    with fetching_slot(lake, settings, work, log), day_locked(lake, day, work, log):
+        return fetch_day(day, lake, settings, log, now, streak)
 
 
 def read_days(

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.following.bring import bring, days_to_ask, days_to_forget, read_statuses
+from pipeline.following.bring import bring, days_to_ask, days_to_forget, mark_of_unsettled, read_statuses
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import account_path
@@ -18,6 +18,7 @@ from pipeline.sources.gharchive.reading import readings_folder
 from tests.todays_archive import World, hour_file, write_days
 
 WORLD = World(people=6, circle=6, crowd=5, events=48)
+SPARSE = World(people=6, circle=6, crowd=5, events=24)
 DAYS = Window(date(2026, 6, 1), date(2026, 6, 3))
 LATER = datetime(2026, 7, 1)
 
@@ -42,7 +43,7 @@ def test_readings_of_a_day_that_is_over_for_good_are_removed_and_its_events_stay
     lake: Lake, tmp_path: Path
 ) -> None:
     window = Window(date(2026, 6, 1), date(2026, 6, 18))
-    write_days(tmp_path, World(people=6, circle=6, crowd=5, events=24), window)
+    write_days(tmp_path, SPARSE, window)
     fetching = FetchSettings(base=str(tmp_path))
     bring(lake, window, fetching, EventRules(), now=LATER)
     days = [day.day for day in window if readings_folder(lake, day).exists()]
@@ -107,6 +108,42 @@ def test_a_day_whose_neighbours_were_not_read_again_is_settled_the_next_time(
     assert DAYS.first in changed
     assert pl.read_parquet(after)["duplicates"].sum() > 0
     assert not list(lake.github_accounts.glob(".*"))
+
+
+def test_a_day_before_the_window_costs_none_of_those_whose_files_and_readings_are_gone(
+    lake: Lake, tmp_path: Path
+) -> None:
+    archive, window = tmp_path / "archive", Window(date(2026, 6, 2), date(2026, 6, 19))
+    longer = Window(window.first - DAY, window.last)
+    write_days(archive, SPARSE, longer)
+    fetching = FetchSettings(base=str(archive))
+    bring(lake, window, fetching, EventRules(), now=LATER)
+    assert not readings_folder(lake, window.first).exists()
+    assert bring(lake, longer, fetching, EventRules(), now=LATER) == [longer.first]
+    assert {status for day in read_statuses(lake, longer).values() for status in day} == {"ok"}
+    assert bring(lake, longer, fetching, EventRules(), now=LATER) == []
+
+
+def test_a_day_stays_as_it_is_while_its_hours_cannot_be_had_again(lake: Lake, tmp_path: Path) -> None:
+    archive, window = tmp_path / "archive", Window(date(2026, 6, 2), date(2026, 6, 19))
+    longer = Window(window.first - DAY, window.last)
+    write_days(archive, SPARSE, longer)
+    hour = archive / file_name(window.first, 5)
+    content = hour.read_bytes()
+    fetching = FetchSettings(base=str(archive))
+    bring(lake, window, fetching, EventRules(), now=LATER)
+    events = [path.read_bytes() for path in sorted(lake.github_day(window.first).glob("*.parquet"))]
+    hour.write_text("an error page")
+    lines: list[str] = []
+    assert bring(lake, longer, fetching, EventRules(), now=LATER, log=lines.append) == [longer.first]
+    assert f"{window.first} stays as it is: 1 of its hours are neither here nor to be had now" in lines
+    assert [path.read_bytes() for path in sorted(lake.github_day(window.first).glob("*.parquet"))] == events
+    assert set(read_statuses(lake, window)[window.first]) == {"ok"}
+    assert mark_of_unsettled(lake, longer.first).exists(), "it is tried again"
+    hour.write_bytes(content)
+    assert bring(lake, longer, fetching, EventRules(), now=LATER) == [longer.first]
+    assert not mark_of_unsettled(lake, longer.first).exists()
+    assert [path.read_bytes() for path in sorted(lake.github_day(window.first).glob("*.parquet"))] == events
 
 
 def test_raw_hours_that_a_killed_process_did_not_come_to_drop_are_dropped_the_next_time(
