@@ -33,9 +33,9 @@ class Machines:
             "assets", "scheduler", "--port", str(self.port), environment=self.environment, output=output
         )
 
-    def start_worker(self, processes: int = 1) -> None:
+    def start_worker(self) -> None:
         output = self.home / f"worker{len(self.workers)}.log"
-        arguments = ("--processes", str(processes), "--name", f"worker{len(self.workers)}")
+        arguments = ("--processes", "1", "--name", f"worker{len(self.workers)}")
         self.workers.append(
             start_module(
                 "assets",
@@ -73,14 +73,15 @@ class Machines:
 
 @contextmanager
 def cluster_on(home: Path, workers: int = 2, **settings: str) -> Generator[Machines]:
-    """A cluster of so many workers on a home, ready to work."""
+    """A cluster of so many workers on a home, ready to work; each is started as on a machine of its own."""
     from distributed import Client
 
     home.mkdir(parents=True, exist_ok=True)
     machines = Machines(home, **settings)
     try:
         machines.start_scheduler()
-        machines.start_worker(workers)
+        for _ in range(workers):
+            machines.start_worker()
         with Client(machines.address, timeout=PATIENCE, set_as_default=False) as client:
             wait_for(lambda: len(client.nthreads()) == workers)
         yield machines

@@ -59,8 +59,8 @@ def worker(address: str | None, processes: int | None, name: str | None, memory:
     if not address:
         raise WrongInputError("name the scheduler: `ldg worker tcp://host:8786`, or set LDG_CLUSTER")
     os.environ["LDG_HOME"] = str(settings.home.absolute())
-    for name, text in WORKER.items():
-        os.environ.setdefault(name, text)
+    for variable, text in WORKER.items():
+        os.environ.setdefault(variable, text)
     host = own_address(address)
     become(
         *("dask_worker", address, "--nworkers", str(processes or processors()), "--nthreads", "1"),

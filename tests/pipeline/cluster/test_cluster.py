@@ -80,7 +80,8 @@ def test_days_are_those_of_one_process_though_a_worker_is_killed_in_one(
     workers: Machines, few_days: FetchSettings, made_alone: Lake
 ) -> None:
     lake, lines = Lake(workers.home), []
-    use = partial(read_changed, rules=EventRules(), keep_raw=False, work="a test")
+    reading = {"rules": EventRules(), "keep_raw": False, "fetching": few_days, "now": LATER}
+    use = partial(read_changed, work="a test", **reading)
     tasks = [Task(str(day), bring_alone, (day, few_days, use, LATER, (0, ""), "a test")) for day in DAYS]
     tasks[1] = disturbed(tasks[1], steps=24 + 5)  # all hours fetched, five of them read
     days = [day for _, (day, _, _) in run_tasks(tasks, lake, workers.address, lines.append)]
