@@ -15,8 +15,18 @@ from typing import Any
 
 import polars as pl
 
-# This machine among those that share a home, as it stands in names of files.
-MACHINE = re.sub(r"[^\w-]", "-", socket.gethostname(), flags=re.ASCII)
+
+def machine() -> str:
+    """This machine among those that share a home, as it stands in names of files.
+
+    A container may have its host's name and numbers of processes of its own: it is a machine for itself.
+    """
+    name = re.sub(r"[^\w-]", "-", socket.gethostname(), flags=re.ASCII)
+    numbering = Path("/proc/self/ns/pid")
+    return f"{name}-{numbering.stat().st_ino}" if numbering.exists() else name
+
+
+MACHINE = machine()
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,12 @@ from distributed.core import Status
 from pipeline.cluster.software import Software
 from pipeline.cluster.task import ClusterError, Task
 from pipeline.lake import Lake
+from pipeline.locks import hold
 from pipeline.progress import State, watched_by
 from pipeline.settings import Settings
 from pipeline.storage.share import bring, shared
 
+LONGEST_WAIT = 3600.0  # seconds, for what another process brings or makes
 TOPIC = "ldg"  # of the events that travel from workers to clients
 GONE = (Status.closing, Status.closed, Status.failed)
 
@@ -72,7 +74,9 @@ def perform(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns
     with watched_by(lambda state: tell(News(order.key, state=state))):
         if not is_apart:
             return task.run(lake, log)
-        bring(lake, *task.needs, log=log)
+        for thing in task.needs:  # which another process of this machine may want at the same moment
+            with hold(lake.lock(*thing.lock), f"{thing.name} is being brought", task.name, LONGEST_WAIT, log):
+                bring(lake, thing, log=log)
         with shared(lake, *task.makes, log=log):
             return task.run(lake, log)
 

@@ -17,6 +17,7 @@ from math import exp
 from typing import Self
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from pipeline.following.outlook import Block, Outlook
 from pipeline.results.pairs import Pairs, pair_keys
@@ -109,6 +110,7 @@ class Chance:
         habit = np.where(held, np.append(self.habit, 0.0)[places], 0.0)
         return self.hazard_of(evidence(share, usual[actor], habit / max(self.days, 1.0), day))
 
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # sums have other bits on other numbers of threads
     def observe(self, outlook: Outlook, day: date, came: Pairs) -> None:
         """Learn from a day for which `outlook` was the forecast, and on which `came` came true.
 

@@ -39,8 +39,8 @@ class Publication:
         if last in ours and replaced and last not in new:
             new.append(last)
         others = [path for path in new if path != last]
-        self.files = {path: file for path, file in theirs.items() if path not in new}
         self.unsure = {*gone, *new}
+        self.files = {path: file for path, file in theirs.items() if path not in self.unsure}
         self._seal(is_open=True)
         if last in new and replaced:
             self.bucket.delete([last])

@@ -117,13 +117,13 @@ class Storage:
         """
         memory = self.remembered(thing)
         ours = self.here(thing, memory) if thing.is_here(self.home) else {}
-        if not ours or (memory and not replace and no_news(thing, ours, memory.files)):
+        if not ours or (memory and not replace and not news_in(ours, memory)):
             return 0
         sealed = self.there(thing)
         seal, etag = sealed or (None, None)
         theirs = seal.files if seal else {}
-        if thing.keeps:
-            ours = {**theirs, **ours}
+        if thing.keeps:  # what is no news of ours gives way to another's
+            ours = {**ours, **theirs, **(ours if replace else news_in(ours, memory))}
         if seal and not seal.is_open and not replace:
             if same_files(ours, theirs):
                 self.remember(thing, etag or "", theirs)
@@ -151,11 +151,14 @@ class Storage:
         for _ in range(TRIES):
             memory = self.remembered(thing)
             is_here = thing.is_here(self.home)
-            sealed = self.there(thing, memory.etag if memory and is_here and not replace else "")
+            ours = self.here(thing, memory)
+            seen = ""
+            if memory and is_here and not replace and not is_thinned(thing, ours, memory):
+                seen = memory.etag
+            sealed = self.there(thing, seen)
             if sealed is None or sealed[0].is_open:
                 return 0
             seal, etag = sealed
-            ours = self.here(thing, memory)
             if not same_files(ours, seal.files) and is_here and not replace and not thing.keeps:
                 self.let_go(thing, ours, memory, seal)
             try:
@@ -249,7 +252,7 @@ class Storage:
 
     def let_go(self, thing: Thing, ours: Mapping[str, SealedFile], memory: Memory | None, seal: Seal) -> None:
         """See that what the storage replaces here was published, or can be made again; else an error."""
-        if memory is not None and same_files(ours, memory.files):
+        if memory is not None and not news_in(ours, memory):
             return
         if not thing.remade:
             raise self.conflict(thing, seal)
@@ -268,6 +271,8 @@ class Storage:
         wanted = {path: file for path, file in seal.files.items() if not file.is_like(ours.get(path))}
         if thing.keeps:
             wanted = {path: file for path, file in wanted.items() if path not in ours}
+        elif wanted and thing.last in seal.files:  # it goes before the others come
+            wanted[thing.last] = seal.files[thing.last]
         staged = self.home / "storage" / f".{thing.name.replace('/', '-')}.{os.getpid()}.tmp"
         try:
             with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -279,11 +284,11 @@ class Storage:
                     task.result()
             # Killed from here on, the home has no such thing, and knows of none: it is brought again.
             self.memory(thing).unlink(missing_ok=True)
-            if wanted and thing.last in seal.files:
+            if thing.last in wanted:
                 (self.home / thing.last).unlink(missing_ok=True)
             if not thing.keeps:
                 for path in ours.keys() - seal.files.keys():
-                    (self.home / path).unlink()
+                    (self.home / path).unlink(missing_ok=True)
             for path in sorted(wanted, key=lambda path: path == thing.last):
                 (self.home / path).parent.mkdir(parents=True, exist_ok=True)
                 (staged / path).replace(self.home / path)
@@ -315,6 +320,15 @@ class Storage:
             os.fsync(written.fileno())
 
 
-def no_news(thing: Thing, ours: Mapping[str, SealedFile], theirs: Mapping[str, SealedFile]) -> bool:
-    """Whether the storage has all that is here, as far as this home knows."""
-    return same_files({**theirs, **ours} if thing.keeps else ours, theirs)
+def news_in(ours: Mapping[str, SealedFile], memory: Memory | None) -> dict[str, SealedFile]:
+    """The files of this home that the storage has not, or has others of, as far as this home knows.
+
+    That files are gone from it is no news: what removes some of them for good makes others anew.
+    """
+    known = memory.files if memory else {}
+    return {path: file for path, file in ours.items() if not file.is_like(known.get(path))}
+
+
+def is_thinned(thing: Thing, ours: Mapping[str, SealedFile], memory: Memory) -> bool:
+    """Whether somebody made room in this home: files of the thing are gone, the others are as they were."""
+    return not thing.keeps and not news_in(ours, memory) and ours.keys() < memory.files.keys()

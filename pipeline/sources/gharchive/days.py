@@ -15,7 +15,8 @@ from pipeline.lake import Lake
 from pipeline.locks import hold, hold_one_of
 from pipeline.sources.gharchive.day import DayAccount, read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, Streak, fetch_day, held_day, is_wanted, probe
-from pipeline.sources.gharchive.files import HourFile
+from pipeline.sources.gharchive.files import HourFile, md5_of, raw_path, stored_note
+from pipeline.sources.gharchive.hours import hours_of_day
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.storage.share import bring, news, publish
 from pipeline.storage.things import archive_day, day_of, raw_hours
@@ -149,8 +150,24 @@ def in_turn(days: Sequence[date], cluster: str) -> Sequence[date]:
 def day_locked(lake: Lake, day: date, work: str, log: Log | None = None) -> Generator[None]:
     """Hold the lock of a day of the archive, in its newest state where homes share a storage."""
     with hold(lake.lock("days", day.isoformat()), f"{day} is being made", work, LONGEST_WAIT, log):
-        bring(lake, archive_day(day), log=log)
+        bring_day(lake, day, log)
         yield
+
+
+def bring_day(lake: Lake, day: date, log: Log | None = None) -> None:
+    """Bring a day in its newest state, if homes share a storage.
+
+    A raw hour that was fetched here before goes where another home has a newer one: beside that one's note it
+    would seem to be put there by hand.
+    """
+    if not lake.storage:
+        return
+    fetched = {hour: note for hour in hours_of_day(day) if (note := stored_note(lake, day, hour)) is not None}
+    bring(lake, archive_day(day), log=log)
+    for hour, before in fetched.items():
+        note, raw = stored_note(lake, day, hour), raw_path(lake, day, hour)
+        if note is not None and note.md5 != before.md5 and raw.exists() and md5_of(raw) == before.md5:
+            raw.unlink()
 
 
 @contextmanager

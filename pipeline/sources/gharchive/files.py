@@ -66,7 +66,7 @@ def load_knowledge(lake: Lake, day: date, hour: int) -> HourFile | None:
 
     A note that cannot be read is as absent, and a file that is not gzip is no hour, whoever put it there.
     """
-    path, note = raw_path(lake, day, hour), _note(lake, day, hour)
+    path, note = raw_path(lake, day, hour), stored_note(lake, day, hour)
     if not path.exists():
         return note
     facts = path.stat()
@@ -88,7 +88,7 @@ def load_knowledge(lake: Lake, day: date, hour: int) -> HourFile | None:
     return HourFile(day, hour, "ok", bytes=facts.st_size, md5=md5_of(path), fetched_at=changed)
 
 
-def _note(lake: Lake, day: date, hour: int) -> HourFile | None:
+def stored_note(lake: Lake, day: date, hour: int) -> HourFile | None:
     """What the note beside an hour's file says, or None if there is none, or none of ours."""
     try:
         values = msgspec.json.decode(knowledge_path(lake, day, hour).read_bytes())

@@ -1,5 +1,6 @@
 """What homes share through a real server: whole or not at all, and nothing overwritten unseen."""
 
+import gzip
 import json
 import multiprocessing
 import os
@@ -17,7 +18,9 @@ import pyarrow.dataset
 import pytest
 from pyarrow.fs import S3FileSystem
 
-from pipeline.lake import write_parquet
+from pipeline.lake import Lake, write_parquet
+from pipeline.sources.gharchive.days import day_locked, days_locked
+from pipeline.sources.gharchive.files import HourFile, load_knowledge, md5_of, raw_path, store_knowledge
 from pipeline.storage.bucket import Bucket, StorageError
 from pipeline.storage.publication import Publication
 from pipeline.storage.seal import Seal, seal_key
@@ -164,6 +167,82 @@ def test_what_is_gone_from_a_home_is_neither_removed_there_nor_missed(homes: tup
     assert contents(one.home) == before
 
 
+def test_a_home_that_made_room_removes_nothing_there_and_is_filled_again_when_asked(
+    homes: tuple[Storage, Storage],
+) -> None:
+    one, other = homes
+    day = archive_day(DAY)
+    read(one.home)
+    one.publish(day)
+    other.bring(day)
+    whole = contents(one.home)
+    for path in (one.home / f"events/github/date={DAY}").iterdir():
+        path.unlink()
+    assert one.publish(day) == 0
+    assert other.bring(day) == 0
+    assert {path for path in objects(one.bucket) if path.startswith("events")}
+    assert one.bring(day) > 0
+    assert contents(one.home) == whole
+    train(one.home, "first")
+    one.publish(MODEL)
+    other.bring(MODEL)
+    train(other.home, "second")
+    other.publish(MODEL)
+    (one.home / FOLDER / "weights.safetensors").unlink()
+    assert one.bring(MODEL) > 0, "what was published is no conflict"
+    assert "second" in (one.home / FOLDER / "weights.safetensors").read_text()
+
+
+def test_an_hour_that_another_home_has_newer_stays_so_in_the_storage(homes: tuple[Storage, Storage]) -> None:
+    one, other = homes
+    hour = f"raw/gharchive/2015/01/02/{DAY}-0.json.gz"
+    read(one.home, text="old", parts=(0,))
+    one.publish(raw_hours(DAY))
+    read(other.home, text="new", parts=(0,))
+    other.publish(raw_hours(DAY))
+    read(one.home, text="old", parts=(0, 1))
+    one.publish(raw_hours(DAY))
+    stored = objects(one.bucket)
+    assert stored[hour].startswith(b"new")
+    assert stored[hour.replace("-0.json", "-1.json")].startswith(b"old")
+
+
+def test_a_raw_hour_gives_way_to_another_homes_note_unless_it_was_put_there_by_hand(
+    object_server: ObjectServer, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in object_server.variables.items():
+        monkeypatch.setenv(name, text)
+    one, other = (Lake(tmp_path / name, address) for name in ("one", "other"))
+
+    def fetch(lake: Lake, text: str) -> None:
+        for number in range(2):
+            raw = raw_path(lake, DAY, number)
+            raw.parent.mkdir(parents=True, exist_ok=True)
+            raw.write_bytes(gzip.compress(f"{text} {number}".encode()))
+            store_knowledge(lake, HourFile(DAY, number, "ok", bytes=raw.stat().st_size, md5=md5_of(raw)))
+        account = lake.github_accounts / f"date={DAY}.parquet"
+        account.parent.mkdir(parents=True, exist_ok=True)
+        account.write_text(text)
+
+    fetch(one, "old")
+    with days_locked(one, [DAY], "a test"):
+        pass
+    with day_locked(other, DAY, "a test"):
+        fetch(other, "new")
+    with days_locked(other, [DAY], "a test"):
+        pass
+    by_hand = gzip.compress(b"by hand")
+    raw_path(one, DAY, 1).write_bytes(by_hand)
+    with day_locked(one, DAY, "a test"):
+        notes = [load_knowledge(one, DAY, number) for number in range(2)]
+    assert not raw_path(one, DAY, 0).exists()
+    assert raw_path(one, DAY, 1).read_bytes() == by_hand
+    assert [note.md5 for note in notes if note] == [
+        md5_of(raw_path(other, DAY, 0)),
+        md5_of(raw_path(one, DAY, 1)),
+    ]
+
+
 def test_of_two_homes_with_news_the_second_is_refused_and_neither_is_lost(
     homes: tuple[Storage, Storage],
 ) -> None:
@@ -280,6 +359,27 @@ def test_who_has_it_whole_takes_the_place_of_a_dead_writer(homes: tuple[Storage,
     assert objects(other.bucket) == {
         path: data for path, data in contents(other.home).items() if not path.endswith(".gz")
     }
+
+
+def test_what_a_dead_writer_had_removed_is_put_again_by_who_takes_its_place(
+    homes: tuple[Storage, Storage], object_server: ObjectServer, address: str, tmp_path: Path
+) -> None:
+    one, other = homes
+    day = archive_day(DAY)
+    read(one.home, parts=(0, 1))
+    one.publish(day)
+    other.bring(day)
+    (one.home / f"events/github/date={DAY}/01.parquet").unlink()
+    (one.home / day.last).write_text("without its last hour")
+    child = multiprocessing.get_context("spawn").Process(target=killed_at, args=(0, StoredCall(one, day)))
+    child.start()
+    child.join()
+    assert f"events/github/date={DAY}/01.parquet" not in objects(one.bucket), "removed before the kill"
+    (other.home / day.last).write_text("read anew")
+    other.publish(day)
+    third = object_server.storage(address, tmp_path / "third")
+    third.bring(day)
+    assert contents(third.home) == contents(other.home)
 
 
 def test_a_writer_that_was_taken_for_dead_is_refused(homes: tuple[Storage, Storage]) -> None:
