@@ -12,10 +12,9 @@ from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.account import account_path, read_account
-from pipeline.sources.gharchive.day import hours_gone
 from pipeline.sources.gharchive.days import bring_days, bring_shared, day_locked, fetch_alone, read_alone
-from pipeline.sources.gharchive.fetch import FetchSettings, held_day
-from pipeline.sources.gharchive.files import HourFile
+from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.files import HourFile, load_knowledge
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import readings_folder
 
@@ -107,17 +106,16 @@ def read_changed(
     mark.touch()
 
     def read(one: date) -> bool:
-        """Read a day, unless hours that it was made from are gone; whether there is no more to wait for."""
-        gone = hours_gone(one, lake, rules)
-        if gone and one != day:
-            fetch_alone(lake, one, fetching, now, work, log)
-            gone = hours_gone(one, lake, rules)
-        if not gone:
-            read_alone(lake, one, rules, keep_raw, work, log)
-            return True
-        if log is not None:
-            log(f"{one} stays as it is: {len(gone)} of its hours are neither here nor to be had now")
-        return all(file.status == "missing" for file in held_day(one, lake) if file.hour in gone)
+        """Read a day, if need be after fetching what is gone; whether there is no more to wait for."""
+        account = read_alone(lake, one, rules, keep_raw, work, log)
+        if others := {of for of, _ in account.gone} - {day}:  # its own hours have just been asked for
+            for other in others:
+                fetch_alone(lake, other, fetching, now, work, log)
+            account = read_alone(lake, one, rules, keep_raw, work, log)
+        if account.gone and log is not None:
+            log(f"{one} stays as it is: {len(account.gone)} hours are neither here nor to be had now")
+        notes = [load_knowledge(lake, *hour) for hour in account.gone]
+        return all(note is not None and note.status == "missing" for note in notes)
 
     is_settled = read(day)
     for near in neighbours(lake, day):

@@ -4,7 +4,7 @@ import filecmp
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from pipeline.sources.gharchive.account import account_path, read_account
 from pipeline.sources.gharchive.copies import Copies, Holding, copies_elsewhere, holding
 from pipeline.sources.gharchive.decode import LIMITS
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, raw_folder, raw_path, store_knowledge
-from pipeline.sources.gharchive.hours import hours_of_day
+from pipeline.sources.gharchive.hours import file_name, hours_of_day
 from pipeline.sources.gharchive.inflate import Limits
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import (
@@ -33,7 +33,7 @@ from pipeline.sources.gharchive.reading import (
 from pipeline.storage.share import bring_file
 from pipeline.storage.things import raw_hours
 
-HAD = ("ok", "damaged")  # statuses of hours whose events are in the lake
+Hour = tuple[date, int]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class DayAccount:
     quarantined: int
     rate: float  # events a second over the files read now; 0.0 when all were read before
     notes: tuple[str, ...]  # what is wrong with which file
+    gone: tuple[Hour, ...] = ()  # hours for want of which the day was not read, and stays as it was
 
     @property
     def complete(self) -> bool:
@@ -134,6 +135,58 @@ def read_day(
                 flush_reading(reading)
                 store_knowledge(lake, file)
                 raw.unlink(missing_ok=True)  # another process that read the day may have removed it
+    return _day_account(day, account, notes, read_events / seconds if read_events else 0.0)
+
+
+def as_it_is(day: date, lake: Lake, gone: Sequence[Hour]) -> DayAccount:
+    """The account of a day that stays as it was read, because hours that it was made from are gone."""
+    account = read_account(account_path(lake, day))
+    assert account is not None
+    names = [file_name(*hour) for hour in gone]
+    own = account.with_columns(
+        pl.when(pl.col("file").is_in(names)).then(pl.lit("failed")).otherwise("status").alias("status")
+    )
+    notes = [f"{name}: gone since it was read; the day stays as it is, fetch it again" for name in names]
+    return _day_account(day, own, notes, gone=gone)
+
+
+def hours_gone(day: date, lake: Lake, rules: EventRules, limits: Limits = LIMITS) -> list[Hour]:
+    """Hours that a day was made from and of which neither the file nor a reading is here any more.
+
+    Read now, the day would lose them, or count copies of the day before as its own. The next fetch asks for
+    them. Of a day that was never read there are none.
+    """
+    if not account_path(lake, day).exists():
+        return []
+    before = day - timedelta(days=1)
+    of_before = [hour for hour in _hours_had(before, lake) if hour == hours_of_day(before)[-1]]
+    needed = [*((before, hour) for hour in of_before), *((day, hour) for hour in _hours_had(day, lake))]
+    return [hour for hour in needed if not _is_readable(lake, *hour, rules, limits)]
+
+
+def _hours_had(day: date, lake: Lake) -> list[int]:
+    """The hours whose events are in a day's tables."""
+    account = read_account(account_path(lake, day))
+    return (
+        [] if account is None else account.filter(pl.col("status").is_in(["ok", "damaged"]))["hour"].to_list()
+    )
+
+
+def _is_readable(lake: Lake, day: date, hour: int, rules: EventRules, limits: Limits) -> bool:
+    """Whether an hour can be read now; one that only seems to be here is asked for by the next fetch."""
+    file = load_knowledge(lake, day, hour)
+    if file is None or file.status != "ok":
+        return False
+    if load_reading(lake, file, rules, limits) is not None or _has_raw(lake, day, hour):
+        return True
+    _fetch_again(lake, file)
+    return False
+
+
+def _day_account(
+    day: date, account: pl.DataFrame, notes: Sequence[str], rate: float = 0.0, gone: Sequence[Hour] = ()
+) -> DayAccount:
+    """A day's account summed over its files."""
     statuses = Counter(account["status"])
     return DayAccount(
         day=day,
@@ -142,26 +195,10 @@ def read_day(
             name: int(account[name].sum())
             for name in ("events", "kept", "ignored", "duplicates", "quarantined")
         },
-        rate=read_events / seconds if read_events else 0.0,
+        rate=rate,
         notes=tuple(notes),
+        gone=tuple(gone),
     )
-
-
-def hours_gone(day: date, lake: Lake, rules: EventRules, limits: Limits = LIMITS) -> list[int]:
-    """Hours that a day's account was made from and of which neither the file nor a reading is here any more.
-
-    Read now, the day would lose them. The next fetch asks for them.
-    """
-    account = read_account(account_path(lake, day))
-    gone = []
-    for hour in [] if account is None else account.filter(pl.col("status").is_in(HAD))["hour"]:
-        file = load_knowledge(lake, day, hour)
-        if file is not None and file.status == "ok":
-            if load_reading(lake, file, rules, limits) is not None or _has_raw(lake, day, hour):
-                continue
-            _fetch_again(lake, file)
-        gone.append(hour)
-    return gone
 
 
 def _part_name(hour: int) -> str:

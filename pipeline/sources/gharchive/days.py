@@ -13,7 +13,7 @@ from pipeline.cluster.run import run_tasks
 from pipeline.cluster.task import Log, Made, Task
 from pipeline.lake import Lake
 from pipeline.locks import hold, hold_one_of
-from pipeline.sources.gharchive.day import DayAccount, read_day
+from pipeline.sources.gharchive.day import DayAccount, as_it_is, hours_gone, read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, Streak, fetch_day, held_day, is_wanted, probe
 from pipeline.sources.gharchive.files import HourFile, md5_of, raw_path, stored_note
 from pipeline.sources.gharchive.hours import hours_of_day
@@ -136,8 +136,14 @@ def read_days(
 def read_alone(
     lake: Lake, day: date, rules: EventRules, keep_raw: bool, work: str, log: Log | None
 ) -> DayAccount:
-    """Read a day under its lock and that of the day before, whose last hour may hold the same events."""
+    """Read a day under its lock and that of the day before, whose last hour may hold the same events.
+
+    A day of which hours are gone since it was read stays as it is: what is stored is not lost for want of
+    them.
+    """
     with days_locked(lake, [day - DAY, day], work, log):
+        if gone := hours_gone(day, lake, rules):
+            return as_it_is(day, lake, gone)
         return read_day(day, lake, rules, keep_raw=keep_raw, log=log)
 
 

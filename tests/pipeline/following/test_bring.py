@@ -136,7 +136,7 @@ def test_a_day_stays_as_it_is_while_its_hours_cannot_be_had_again(lake: Lake, tm
     hour.write_text("an error page")
     lines: list[str] = []
     assert bring(lake, longer, fetching, EventRules(), now=LATER, log=lines.append) == [longer.first]
-    assert f"{window.first} stays as it is: 1 of its hours are neither here nor to be had now" in lines
+    assert f"{window.first} stays as it is: 1 hours are neither here nor to be had now" in lines
     assert [path.read_bytes() for path in sorted(lake.github_day(window.first).glob("*.parquet"))] == events
     assert set(read_statuses(lake, window)[window.first]) == {"ok"}
     assert mark_of_unsettled(lake, longer.first).exists(), "it is tried again"

@@ -1,4 +1,5 @@
 import json
+import shutil
 from datetime import date, datetime
 from itertools import permutations
 
@@ -9,12 +10,13 @@ from pipeline.lake import Lake
 from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.day import read_day
+from pipeline.sources.gharchive.days import read_alone
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import raw_folder, raw_path
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.inflate import Limits
 from pipeline.sources.gharchive.normalize import EventRules
-from pipeline.sources.gharchive.reading import EVENT_SCHEMA
+from pipeline.sources.gharchive.reading import EVENT_SCHEMA, readings_folder
 from tests.pipeline.sources.gharchive.making import lines, modern, second, store
 
 DAY = date(2020, 5, 5)
@@ -296,6 +298,33 @@ def test_other_rules_fetch_a_dropped_file_again(source, lake):
     account = run(source, lake, rules=WITH_MEMBER, keep_raw=False)
     assert account.complete
     assert account.kept == 2
+
+
+def test_a_day_whose_hours_are_gone_stays_as_it_was_read_until_they_are_fetched_again(source, lake):
+    put(source, 3, [modern(1), modern(2)])
+    run(source, lake, keep_raw=False)
+    before = tables(lake)
+    shutil.rmtree(readings_folder(lake, DAY))
+    account = read_alone(lake, DAY, EventRules(), False, "a test", None)
+    assert account.gone == ((DAY, 3),)
+    assert (account.kept, account.hours["failed"], account.complete) == (2, 1, False)
+    assert any("fetch it again" in note for note in account.notes)
+    assert tables(lake) == before
+    fetch_day(DAY, lake, FetchSettings(base=str(source)), now=NOW)
+    account = read_alone(lake, DAY, EventRules(), False, "a test", None)
+    assert not account.gone
+    assert tables(lake) == before
+
+
+def test_a_day_is_not_read_again_without_the_hour_before_it_whose_copies_it_has(source, lake):
+    put(source, 23, [modern(1)], BEFORE)
+    put(source, 0, [modern(1), modern(2)])
+    for day in (BEFORE, DAY):
+        run(source, lake, day, keep_raw=False)
+    shutil.rmtree(readings_folder(lake, BEFORE))
+    account = read_alone(lake, DAY, EventRules(), False, "a test", None)
+    assert account.gone == ((BEFORE, 23),)
+    assert (account.kept, account.duplicates) == (1, 1)
 
 
 def test_other_rules_read_a_kept_file_again(source, lake):
