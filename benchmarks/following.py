@@ -23,7 +23,7 @@ from benchmarks.followed_crowd import followed_day
 from benchmarks.measure import alone
 from model.following.day import follow_until
 from pipeline.following.bring import bring
-from pipeline.following.record import track_record
+from pipeline.following.record import published_scores
 from pipeline.following.rule import FollowRule
 from pipeline.following.window import DAY, Window, window_until
 from pipeline.lake import Lake, write_parquet
@@ -86,7 +86,7 @@ def one_day(events: int, nodes: int, scratch: Path) -> None:
     measured("idle: nothing to follow", lambda: follow_until(lake, rule, day))
     for name, earlier in before.items():
         print(f"{name + '/':<42} {earlier} before the day, {size(lake.home / name)} after it")
-    _, scores = list(track_record(lake))[1]
+    scores = pl.concat(published_scores(lake))
     print(scores.select("predictor", "how", "events", "mar", "hits_at_10"))
 
 
@@ -123,7 +123,7 @@ def the_year(source: Path, scratch: Path, last: date) -> str:
     started = time.process_time()
     records = follow_until(lake, rule, last, FIRST, log=lambda line: print(line, flush=True))
     processor = time.process_time() - started
-    scores = next(rows for table, rows in track_record(lake) if table.name == "forecast_scores")
+    scores = pl.concat(published_scores(lake))
     days = sorted(record.seconds for record in records[1:])
     lines = [
         "## Followed through 2013",

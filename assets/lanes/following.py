@@ -28,11 +28,10 @@ from pipeline.cluster.task import Task
 from pipeline.following.bring import bring
 from pipeline.following.files import FollowingFiles
 from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
-from pipeline.following.record import followed_days, read_record, track_record
+from pipeline.following.record import followed_days, published_scores, read_record
 from pipeline.following.rule import follow_rule
 from pipeline.following.window import end_of
-from pipeline.lake import Lake, read_parquet
-from pipeline.schemas import FORECAST_SCORES
+from pipeline.lake import read_parquet
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.checks import failed_hours
 from pipeline.sources.gharchive.day import account_path
@@ -127,7 +126,7 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
     days = followed_days(lake)
     record = read_record(lake, last)
     assert record is not None
-    scores = scores_of(lake)
+    scores = pl.concat(published_scores(lake))
     events = {day: of_day.events for day in days if (of_day := read_record(lake, day)) is not None}
     findings = {
         "event_rate_steady": rate_drift({day: count for day, count in events.items() if day <= last}),
@@ -146,12 +145,6 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
         data_version=version_of_facts(record.digest),
         check_results=[verdict(name, finding) for name, finding in findings.items()],
     )
-
-
-def scores_of(lake: Lake) -> pl.DataFrame:
-    """The scores of all days that are whole."""
-    (rows,) = (rows for table, rows in track_record(lake) if table is FORECAST_SCORES)
-    return rows
 
 
 def numbers(scores: pl.DataFrame, day: date, variant: str) -> dict[str, float]:

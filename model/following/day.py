@@ -28,7 +28,7 @@ from pipeline.following.record import (
 from pipeline.following.rule import FOLLOWING, LATE_DAYS, FollowRule
 from pipeline.following.scores import baseline_rows, communications, happened, model_rows
 from pipeline.following.window import DAY, Window, end_of
-from pipeline.lake import Lake, sweep
+from pipeline.lake import Lake, sweep, write_text
 from pipeline.locks import hold
 from pipeline.schemas import FORECAST_SCORES, FORECASTS
 
@@ -54,11 +54,19 @@ def follow_until(
 
 
 def start_day(lake: Lake, last: date, first: date | None, log: Log | None) -> date:
-    """The day as of whose end the first forecast is made; an earlier one than before begins all over."""
-    days = followed_days(lake)
+    """The day as of whose end the first forecast is made; an earlier one than before begins all over.
+
+    A start that was asked for is noted: where the first days could not be made, the next run goes on from it.
+    """
+    days, note = followed_days(lake), lake.following / "start.txt"
+    if first is None and not days and note.exists():
+        return date.fromisoformat(note.read_text(encoding="utf-8"))
     wanted = last if first is None else first - DAY
     if days and (first is None or wanted >= days[0]):
         return days[0]
+    if first is not None:
+        require_days(lake, wanted, last)
+        write_text(str(wanted), note)
     if days:
         forget_days(lake)
         if log is not None:

@@ -180,7 +180,7 @@ def learn_batch(
     losses.sum().backward()
     step(fit, rate, settings)
     fit.weights = {name: tensor.detach() for name, tensor in fit.weights.items()}
-    # A copy: the tensor's own memory, kept between those that come and go, would leave holes nothing fits into.
+    # A copy: the tensor's own memory, kept among those that come and go, would leave holes.
     return losses.detach().numpy().copy()
 
 

@@ -84,7 +84,9 @@ def make_choice(lake: Lake, rule: FollowRule, chosen_on: date, start: date) -> C
     It stays with the rule that it was made by: another rule is for later choices.
     """
     stored = stored_choice(lake, chosen_on)
-    if stored is not None and stored.facts["start"] == str(start):
+    if stored is not None and stored.facts["start"] != str(start):
+        stored = None  # that of an earlier chain of days
+    if stored is not None:
         rule = msgspec.convert(stored.facts["rule"], FollowRule)
     window = window_until(chosen_on, rule.days)
     inputs = digest_of([VERSION, rule.as_json(), *(token_of(lake, day) for day in window)])

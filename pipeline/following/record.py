@@ -1,7 +1,7 @@
 """The track record: each day's forecasts and scores in their own files, replaced whole and marked revised."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -71,13 +71,24 @@ def publish(rows: pl.DataFrame, table: Table, path: Path) -> None:
     write_parquet(rows, path)
 
 
-def track_record(lake: Lake) -> Iterator[tuple[Table, pl.DataFrame]]:
-    """The tables of the track record, over all days that are whole."""
-    files, days = FollowingFiles.of(lake), followed_days(lake)
-    for table, path in ((FORECASTS, files.forecasts), (FORECAST_SCORES, files.scores)):
-        parts = [read_parquet(path(day)) for day in days if path(day).exists()]
-        yield table, pl.concat([pl.DataFrame(schema=table.types), *map(table.cast, parts)])
-    yield FOLLOWED, followed(lake)
+def track_record(lake: Lake) -> Iterator[tuple[Table, Iterator[pl.DataFrame]]]:
+    """The tables of the track record over all days that are whole, each in parts: years of them are large."""
+    yield FORECASTS, published(lake, FORECASTS, FollowingFiles.of(lake).forecasts)
+    yield FORECAST_SCORES, published_scores(lake)
+    yield FOLLOWED, iter([followed(lake)])
+
+
+def published_scores(lake: Lake) -> Iterator[pl.DataFrame]:
+    """The scores of all days that are whole, day by day."""
+    return published(lake, FORECAST_SCORES, FollowingFiles.of(lake).scores)
+
+
+def published(lake: Lake, table: Table, path: Callable[[date], Path]) -> Iterator[pl.DataFrame]:
+    """The rows of a table day by day, after none at all."""
+    yield pl.DataFrame(schema=table.types)
+    for day in followed_days(lake):
+        if path(day).exists():
+            yield table.cast(read_parquet(path(day)))
 
 
 def followed(lake: Lake) -> pl.DataFrame:

@@ -195,7 +195,13 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
     pairs = counted.pairs
     graph = table.associations.filter(pl.col("relation") == relation, pl.col("snapshot") == "final")
     start = pl.lit(table.metadata["split"]["test_start"]).str.to_datetime(time_unit="us")
-    ties = table.association_events.filter(pl.col("relation") == relation, pl.col("created_at") >= start)
+    events = table.association_events.filter(pl.col("relation") == relation)
+    ties, before = events.filter(pl.col("created_at") >= start), events.filter(pl.col("created_at") < start)
+    # The final graph may be that of the last event: ties that form in the test period are not there yet.
+    initial = table.associations.filter(pl.col("relation") == relation, pl.col("snapshot") == "initial")
+    known = pl.concat([initial.select("u", "v"), before.select("u", "v")])
+    to_come = ties.select("u", "v").join(known, on=["u", "v"], how="anti")
+    graph = graph.join(to_come, on=["u", "v"], how="anti")
     at_end, formed = both_ways(graph, pairs), both_ways(ties, pairs)
     later = table.events["created_at"].search_sorted(ties["created_at"], side="right")
     first = np.tile(later.to_numpy()[(ties["u"] != ties["v"]).to_numpy()].astype(np.int64), 2)

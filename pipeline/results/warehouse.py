@@ -156,9 +156,10 @@ def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 def add_track_record(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """What was forecast for a followed archive, and how it came out."""
-    for table, rows in track_record(lake):
+    for table, parts in track_record(lake):
         create(warehouse, table)
-        insert(warehouse, table, rows)
+        for rows in parts:
+            insert(warehouse, table, rows)
 
 
 def why_left_out(missing: set[str]) -> pl.Expr:

@@ -68,9 +68,14 @@ def copy_of(brought: Path, tmp_path: Path) -> Lake:
     return Lake(Path(shutil.copytree(brought, tmp_path / "home")))
 
 
+def whole_record(lake: Lake) -> dict[str, pl.DataFrame]:
+    """The tables of the track record."""
+    return {table.name: pl.concat(parts) for table, parts in track_record(lake)}
+
+
 def tables(lake: Lake) -> dict[str, pl.DataFrame]:
     """The track record without what tells how the data came."""
-    return {table.name: rows.drop("revised", strict=False) for table, rows in track_record(lake)}
+    return {name: rows.drop("revised", strict=False) for name, rows in whole_record(lake).items()}
 
 
 def records_of(lake: Lake) -> list[DayRecord | None]:
@@ -101,9 +106,7 @@ def test_days_lived_one_by_one_leave_the_same_bits_as_a_replay(
     assert header == other_header
     assert lived.keys() == replayed.keys()
     assert all(torch.equal(lived[name], replayed[name]) for name in lived)
-    assert not pl.concat(
-        rows["revised"] for table, rows in track_record(lake) if "revised" in table.names
-    ).any()
+    assert not pl.concat(rows["revised"] for rows in whole_record(lake).values() if "revised" in rows).any()
 
 
 def test_a_model_of_the_papers_follows_and_leaves_the_same_bits(brought: Path, tmp_path: Path) -> None:
@@ -142,7 +145,7 @@ def test_a_late_hour_revises_its_day_and_those_after_it(
     assert bring(lake, WINDOW, fetching, EventRules()) == [LATE]
     assert [record.day for record in follow_until(lake, RULE, LAST)] == list(Window(LATE, LAST))
     assert_same(lake, followed_at_once)
-    record = {table.name: rows for table, rows in track_record(lake)}
+    record = whole_record(lake)
     late_enough = pl.col("as_of") >= end_of(LATE)
     assert record["forecasts"].filter(late_enough)["revised"].all()
     assert not record["forecasts"].filter(~late_enough)["revised"].any()
@@ -186,7 +189,7 @@ def test_every_event_among_the_followed_is_there_once_and_every_communication_is
     choice = stored_choice(followed_at_once, START)
     assert choice is not None
     people = {name.lower() for name in choice.names}
-    scores = {table.name: rows for table, rows in track_record(followed_at_once)}["forecast_scores"]
+    scores = whole_record(followed_at_once)["forecast_scores"]
     for day in Window(FIRST, LAST):
         rows = pl.concat(map(read_parquet, sorted(followed_at_once.github_day(day).glob("*.parquet"))))
         actor, counterpart = pl.col("actor").str.to_lowercase(), pl.col("counterpart").str.to_lowercase()
@@ -202,7 +205,7 @@ def test_every_event_among_the_followed_is_there_once_and_every_communication_is
 
 
 def test_the_forecast_lists_the_likeliest_first_and_beats_chance(followed_at_once: Lake) -> None:
-    record = {table.name: rows for table, rows in track_record(followed_at_once)}
+    record = whole_record(followed_at_once)
     of_node = record["forecasts"].sort("as_of", "node", "rank").group_by("as_of", "node", maintain_order=True)
     for _, rows in of_node:
         assert rows["rank"].to_list() == list(range(10))
@@ -213,6 +216,28 @@ def test_the_forecast_lists_the_likeliest_first_and_beats_chance(followed_at_onc
     assert (record["forecast_scores"].filter("learns")["mar"] < 4.5).all()
 
 
+def test_an_earlier_start_that_could_not_be_made_is_gone_on_from_and_an_impossible_one_costs_nothing(
+    brought: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, followed_at_once: Lake
+) -> None:
+    lake = copy_of(brought, tmp_path)
+    follow_until(lake, RULE, LAST, FIRST + DAY)
+    before = tables(lake)
+    with pytest.raises(FileNotFoundError):
+        follow_until(lake, RULE, LAST, WINDOW.first - 30 * DAY)
+    assert tables(lake).keys() == before.keys()
+    assert all(tables(lake)[name].equals(rows) for name, rows in before.items())
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("model.following.day.Chain.until", killed)
+        with pytest.raises(KeyboardInterrupt):
+            follow_until(lake, RULE, LAST, FIRST)
+    follow_until(lake, RULE, LAST)
+    assert_same(lake, followed_at_once)
+
+
 def test_another_rule_is_served_once_its_model_is_trained(brought: Path, tmp_path: Path) -> None:
     lake = copy_of(brought, tmp_path)
     others = FollowRule(days=9, accounts=tuple(WORLD.logins[5:10].tolist()))
@@ -221,7 +246,7 @@ def test_another_rule_is_served_once_its_model_is_trained(brought: Path, tmp_pat
     follow_until(lake, others, FIRST)
     assert all(record and record.serving == START for record in records_of(lake)), "the old model serves"
     follow_until(lake, others, LAST)
-    followed = {table.name: rows for table, rows in track_record(lake)}["followed"]
+    followed = whole_record(lake)["followed"]
     stretches = followed.select("from", "until").unique(maintain_order=True).rows()
     assert stretches == [(START, FIRST), (FIRST + DAY, None)]
     assert followed.filter(pl.col("until").is_null())["name"].to_list() == sorted(others.accounts)

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from math import exp
 from pathlib import Path
@@ -184,6 +185,18 @@ def test_no_predictor_knows_the_future(tmp_path: Path, busy_table: EventTable) -
     for before, after in zip(predictors(busy_table), predictors(changed), strict=True):
         expected = ranks(before, to_rank(busy_table)).filter(past)
         assert ranks(after, to_rank(changed)).filter(past).equals(expected), before.name
+
+
+def test_a_final_graph_as_of_the_last_event_gives_no_tie_away_before_it_forms(busy_table: EventTable) -> None:
+    start = datetime.fromisoformat(busy_table.metadata["split"]["test_start"])
+    graphs, ties, tie = busy_table.associations, busy_table.association_events, ["relation", "u", "v"]
+    earlier, later = ties.filter(pl.col("created_at") < start), ties.filter(pl.col("created_at") >= start)
+    formed = later.join(graphs, on=tie, how="anti").join(earlier, on=tie, how="anti").unique(tie)
+    assert formed.height
+    as_of_the_end = formed.with_columns(snapshot=pl.lit("final")).select(graphs.columns).cast(graphs.schema)
+    late = replace(busy_table, associations=pl.concat([graphs, as_of_the_end]))
+    for before, after in zip(predictors(busy_table), predictors(late), strict=True):
+        assert ranks(after, to_rank(late)).equals(ranks(before, to_rank(busy_table))), before.name
 
 
 def test_a_dataset_without_test_communications_is_told(busy_table: EventTable) -> None:
