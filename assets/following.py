@@ -31,7 +31,7 @@ def follow_archive(
     from model.following.day import follow_until
     from pipeline.results.warehouse import build_warehouse
 
-    lake = settings.lake
+    lake, rule = settings.lake, follow_rule(settings)  # refused before days are brought, not after
     bring(
         lake,
         days_needed(settings, last, first),
@@ -42,7 +42,7 @@ def follow_archive(
         log=log,
         cluster=settings.cluster,
     )
-    task = Task(f"following up to {last}", follow_until, (follow_rule(settings), last, first))
+    task = Task(f"following up to {last}", follow_until, (rule, last, first))
     records = run_task(task, lake, settings.cluster, log)
     if records:
         build_warehouse(lake)

@@ -30,7 +30,7 @@ from pydantic_settings import (
 from pipeline.event_table import is_time_zone
 from pipeline.lake import Lake, temporary_name
 from pipeline.machine import processors
-from pipeline.sources.gharchive.normalize import OWNER_TYPES
+from pipeline.sources.gharchive.normalize import OWNER_TYPES, EventRules
 from pipeline.sources.social_evolution.events import RELATIONS
 from pipeline.sources.urls import shown
 
@@ -283,6 +283,20 @@ class Settings(BaseSettings):
                 f"LDG_SOCIAL_EVOLUTION_START {self.social_evolution_start}, "
                 f"LDG_SOCIAL_EVOLUTION_SPLIT {self.social_evolution_split} and "
                 f"LDG_SOCIAL_EVOLUTION_END {self.social_evolution_end} must follow one another"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def known_early(self) -> Self:
+        """Refuse what would be refused only after days were brought."""
+        try:
+            EventRules(frozenset(self.communications), frozenset(self.associations))
+        except ValueError as error:
+            raise ValueError(f"LDG_COMMUNICATIONS or LDG_ASSOCIATIONS: {error}") from None
+        if self.github_split.tzinfo is not None:
+            raise ValueError(
+                f"LDG_GITHUB_SPLIT is {self.github_split}; it takes a time without an offset, on the clock "
+                "of LDG_GITHUB_TIME_ZONE"
             )
         return self
 

@@ -3,11 +3,24 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipeline.rem_variants import RemVariant, rem_variants
 from pipeline.settings import Settings
+from pipeline.variants import Variant, variants_for
 
 FOLLOWING = "following"  # the dataset that is followed
 LATE_DAYS = 14  # so many days back, late data is asked for and put right
 JUDGED_DAYS = 7  # a new model is held against the old one, and its epoch chosen, on so many days
+
+
+def model_that_follows(name: str) -> Variant | RemVariant:
+    """The model of this name; one that cannot follow is refused."""
+    rem = {one.name: one for one in rem_variants() if one.needs is None}
+    # Static graph networks have no state that events move; + Freq is another way of ranking, not of learning.
+    ours = {one.key: one for one in variants_for(("",)) if one.is_recurrent and not one.frequency}
+    models = {**rem, **ours}
+    if name not in models:
+        raise ValueError(f"LDG_FOLLOW_VARIANTS names {name}; those that follow are {', '.join(models)}")
+    return models[name]
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,8 @@ class FollowRule:
             raise ValueError(f"reselect takes 1 or more, not {self.reselect}")
         if not self.variants or len(set(self.variants)) < len(self.variants):
             raise ValueError(f"variants takes one or more different names, not {self.variants}")
+        for name in self.variants:
+            model_that_follows(name)
 
     @property
     def people(self) -> tuple[object, ...]:

@@ -13,8 +13,10 @@ from model.following.families import family_of
 from model.following.paper import PaperFamily, PaperFollower
 from model.identity import TrainingSettings
 from pipeline.following.events import FOLLOWED_EVENTS
+from pipeline.following.rule import follow_rule
 from pipeline.following.window import DAY, Window, span
 from pipeline.results.pairs import Pairs
+from pipeline.settings import Settings
 from pipeline.variants import variant_named
 
 NODES, EVENTS = 6, 40  # of a day
@@ -107,3 +109,5 @@ def test_a_variant_that_cannot_follow_is_refused_with_those_that_can() -> None:
     for name in ("gcn-bilinear", "ldg_learned_sparse_freq-bilinear", "ldg"):
         with pytest.raises(ValueError, match=f"names {name}; those that follow are rem, .*dyrep-concat"):
             family_of(name)
+        with pytest.raises(ValueError, match="those that follow are"):
+            follow_rule(Settings(follow_variants=("rem", name)))
