@@ -42,7 +42,7 @@ YEARS = (8_000_000, 24_000_000, 100_000_000)  # events
 PASSED = (100_000, 1_000_000, 5_000_000)  # events before those that are learned from
 REM_KEY = "rem-history"
 MODELS = ("dyrep-bilinear", "ldg_learned_sparse-bilinear", REM_KEY)
-FOLLOWED = (1_500, 3_000, 10_000)  # people
+FOLLOWED = (3_000, 20_000, 100_000)  # people
 
 
 def reading(size: int) -> Measured:
