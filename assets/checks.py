@@ -1,6 +1,6 @@
 """Checks of what a run left on disk; the judgement is the pipeline's, a pure function of the tables."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import date
 
 import polars as pl
@@ -46,15 +46,11 @@ ARCHIVE_CHECKS = [
 
 
 def judge_days(
-    lake: Lake,
-    days: Sequence[date],
-    failed_hours_are: AssetCheckSeverity = AssetCheckSeverity.ERROR,
-    gone: Collection[str] = (),
+    lake: Lake, days: Sequence[date], failed_hours_are: AssetCheckSeverity = AssetCheckSeverity.ERROR
 ) -> list[AssetCheckResult]:
     """The archive's checks over the days of a run, hour by hour so that memory stays that of one hour.
 
-    An hour that failed is red in the UI, and so are those that are `gone` since their days were read; a
-    headless run warns and goes on with what there is.
+    An hour that failed is red in the UI; a headless run warns and goes on with what there is.
     """
     accounts = {path: read_account(path) for path in (account_path(lake, day) for day in days)}
     readable = [account for account in accounts.values() if account is not None]
@@ -62,7 +58,6 @@ def judge_days(
     unbalanced = unbalanced_files(account)
     share = quarantined_share(account)
     failed = failed_hours(lake)  # of all days: one that is not whole stays red until it is
-    failed += [name for name in gone if name not in failed]
     faults = [*(unreadable(path) for path in accounts if accounts[path] is None), *account_faults(account)]
     for day in days:
         for part in sorted(lake.github_day(day).glob("*.parquet")):

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from pipeline.cluster.run import run_task
 from pipeline.cluster.task import Task
 from pipeline.following.bring import bring
-from pipeline.following.record import DayRecord, followed_days
+from pipeline.following.record import DayRecord, asked_start, followed_days
 from pipeline.following.rule import follow_rule
 from pipeline.following.window import DAY, Window, window_until
 from pipeline.settings import Settings
@@ -15,8 +15,9 @@ from pipeline.sources.gharchive.source import event_rules, fetch_settings
 
 def days_needed(settings: Settings, last: date, first: date | None) -> Window:
     """The days that must be in the lake to follow up to `last`: the first window, and all since."""
-    followed = followed_days(settings.lake)
-    start = min([*followed[:1], last if first is None else first - DAY])
+    followed, asked = followed_days(settings.lake), asked_start(settings.lake)
+    begun = followed[:1] or ([] if asked is None else [asked])
+    start = min([*begun, last if first is None else first - DAY])
     return Window(window_until(start, settings.follow_days).first, last)
 
 

@@ -22,7 +22,6 @@ from pipeline.lake import read_parquet
 from pipeline.progress import counted
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.days import bring_shared, fetch_days, read_days
-from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
 from pipeline.sources.gharchive.source import event_rules, fetch_settings, subnetwork_rule
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
@@ -92,15 +91,14 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
         days,
         settings.lake,
         event_rules(settings),
+        fetch_settings(settings),
         keep_raw=settings.keep_raw,
         log=context.log.info,
         work=run_name(context),
         cluster=settings.cluster,
     )
-    gone: list[str] = []
     for account in counted(read, len(days), "read", "days", context.log.info):
         day = account.day
-        gone += [file_name(*hour) for hour in account.gone]
         parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
         head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
         metadata = shown(
@@ -118,7 +116,7 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
             {**metadata, "dagster/row_count": account.kept}, partition_key=day.isoformat()
         )
     severity = AssetCheckSeverity.WARN if is_headless(context) else AssetCheckSeverity.ERROR
-    return MaterializeResult(check_results=judge_days(settings.lake, days, severity, gone))
+    return MaterializeResult(check_results=judge_days(settings.lake, days, severity))
 
 
 @asset(

@@ -19,8 +19,10 @@ from pipeline.following.files import FollowingFiles
 from pipeline.following.forecasts import forecast_rows
 from pipeline.following.record import (
     DayRecord,
+    asked_start,
     followed_days,
     forget_days,
+    note_start,
     publish,
     read_record,
     write_record,
@@ -28,7 +30,7 @@ from pipeline.following.record import (
 from pipeline.following.rule import FOLLOWING, LATE_DAYS, FollowRule
 from pipeline.following.scores import baseline_rows, communications, happened, model_rows
 from pipeline.following.window import DAY, Window, end_of
-from pipeline.lake import Lake, sweep, write_text
+from pipeline.lake import Lake, sweep
 from pipeline.locks import hold
 from pipeline.schemas import FORECAST_SCORES, FORECASTS
 
@@ -49,24 +51,26 @@ def follow_until(
     happening = "the archive is being followed"
     with hold(lake.lock("datasets", FOLLOWING), happening, "ldg follow", LONGEST_WAIT, log):
         sweep(lake.following)
-        start = start_day(lake, last, first, log)
+        start = start_day(lake, rule, last, first, log)
         return Chain(lake, rule, start, log).until(last)
 
 
-def start_day(lake: Lake, last: date, first: date | None, log: Log | None) -> date:
+def start_day(lake: Lake, rule: FollowRule, last: date, first: date | None, log: Log | None) -> date:
     """The day as of whose end the first forecast is made; an earlier one than before begins all over.
 
-    A start that was asked for is noted: where the first days could not be made, the next run goes on from it.
+    A start that was asked for, and on which there are people to follow, is noted: where the first days could
+    not be made, the next run goes on from it.
     """
-    days, note = followed_days(lake), lake.following / "start.txt"
-    if first is None and not days and note.exists():
-        return date.fromisoformat(note.read_text(encoding="utf-8"))
+    days = followed_days(lake)
+    if first is None and not days and (asked := asked_start(lake)) is not None:
+        return asked
     wanted = last if first is None else first - DAY
     if days and (first is None or wanted >= days[0]):
         return days[0]
     if first is not None:
         require_days(lake, wanted, last)
-        write_text(str(wanted), note)
+        make_choice(lake, rule, wanted, wanted)
+        note_start(lake, wanted)
     if days:
         forget_days(lake)
         if log is not None:

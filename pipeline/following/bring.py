@@ -12,7 +12,14 @@ from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.account import account_path, read_account
-from pipeline.sources.gharchive.days import bring_days, bring_shared, day_locked, fetch_alone, read_alone
+from pipeline.sources.gharchive.days import (
+    bring_days,
+    bring_shared,
+    day_locked,
+    fetch_alone,
+    read_alone,
+    read_with_midnight,
+)
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.files import HourFile, load_knowledge
 from pipeline.sources.gharchive.normalize import EventRules
@@ -70,6 +77,7 @@ def bring(
     for day, is_changed in bring_days(days, lake, fetching, use, log, now, work, cluster):
         if is_changed:
             changed.append(day)
+        if not mark_of_unsettled(lake, day).exists():
             statuses |= read_statuses(lake, [day])
         for old in days_to_forget(Window(window.first, day), statuses):
             if (readings := readings_folder(lake, old)).exists():
@@ -107,10 +115,9 @@ def read_changed(
 
     def read(one: date) -> bool:
         """Read a day, if need be after fetching what is gone; whether there is no more to wait for."""
-        account = read_alone(lake, one, rules, keep_raw, work, log)
-        if others := {of for of, _ in account.gone} - {day}:  # its own hours have just been asked for
-            for other in others:
-                fetch_alone(lake, other, fetching, now, work, log)
+        account = read_with_midnight(lake, one, rules, keep_raw, work, fetching, now, log)
+        if any(of == one != day for of, _ in account.gone):  # nobody has asked for its own hours yet
+            fetch_alone(lake, one, fetching, now, work, log)
             account = read_alone(lake, one, rules, keep_raw, work, log)
         if account.gone and log is not None:
             log(f"{one} stays as it is: {len(account.gone)} hours are neither here nor to be had now")

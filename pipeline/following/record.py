@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.following.files import FollowingFiles
 from pipeline.following.rule import FOLLOWING
-from pipeline.lake import Lake, read_parquet, write_json, write_parquet
+from pipeline.lake import Lake, read_parquet, write_json, write_parquet, write_text
 from pipeline.schemas import FOLLOWED, FORECAST_SCORES, FORECASTS, TRAININGS, Table
 
 
@@ -57,6 +57,17 @@ def forget_days(lake: Lake) -> None:
     """No day is whole any more; what was published stays until it is replaced."""
     for day in reversed(followed_days(lake)):
         FollowingFiles.of(lake).record(day).unlink(missing_ok=True)
+
+
+def note_start(lake: Lake, start: date) -> None:
+    """Note as of which day following was asked to begin."""
+    write_text(str(start), lake.following / "start.txt")
+
+
+def asked_start(lake: Lake) -> date | None:
+    """The day as of which following was asked to begin, or None."""
+    path = lake.following / "start.txt"
+    return date.fromisoformat(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def publish(rows: pl.DataFrame, table: Table, path: Path) -> None:

@@ -184,6 +184,9 @@ def fading(events: pl.DataFrame, nodes: np.ndarray) -> np.ndarray:
     return np.unique(values, return_inverse=True)[1].reshape(nodes.shape) + 1
 
 
+EITHER_WAY = [pl.min_horizontal("u", "v").alias("low"), pl.max_horizontal("u", "v").alias("high")]
+
+
 def associate_predictors(table: EventTable, relation: str, counted: "Memory") -> Iterator[Predictor]:
     """Random among associates, and training frequency within associates, for one relation.
 
@@ -198,10 +201,8 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
     events = table.association_events.filter(pl.col("relation") == relation)
     ties, before = events.filter(pl.col("created_at") >= start), events.filter(pl.col("created_at") < start)
     # The final graph may be that of the last event: ties that form in the test period are not there yet.
-    initial = table.associations.filter(pl.col("relation") == relation, pl.col("snapshot") == "initial")
-    known = pl.concat([initial.select("u", "v"), before.select("u", "v")])
-    to_come = ties.select("u", "v").join(known, on=["u", "v"], how="anti")
-    graph = graph.join(to_come, on=["u", "v"], how="anti")
+    to_come = ties.select(EITHER_WAY).join(before.select(EITHER_WAY), on=["low", "high"], how="anti")
+    graph = graph.with_columns(EITHER_WAY).join(to_come, on=["low", "high"], how="anti")
     at_end, formed = both_ways(graph, pairs), both_ways(ties, pairs)
     later = table.events["created_at"].search_sorted(ties["created_at"], side="right")
     first = np.tile(later.to_numpy()[(ties["u"] != ties["v"]).to_numpy()].astype(np.int64), 2)

@@ -122,11 +122,12 @@ class Storage:
         sealed = self.there(thing)
         seal, etag = sealed or (None, None)
         theirs = seal.files if seal else {}
+        held = ours if thing.keeps else {}  # what is here stays known as it is, whatever another has there
         if thing.keeps:  # what is no news of ours gives way to another's
             ours = {**ours, **theirs, **(ours if replace else news_in(ours, memory))}
         if seal and not seal.is_open and not replace:
             if same_files(ours, theirs):
-                self.remember(thing, etag or "", theirs)
+                self.remember(thing, etag or "", {**theirs, **held})
                 return 0
             if not thing.keeps and (memory is None or memory.etag != etag):
                 raise self.conflict(thing, seal)
@@ -139,7 +140,7 @@ class Storage:
                 f"{thing.name} was published by another home meanwhile, in {self.bucket.where}: what is here "
                 "is as it was; run again, and the other's is brought first"
             ) from None
-        self.remember(thing, publication.etag or "", publication.files)
+        self.remember(thing, publication.etag or "", {**publication.files, **held})
         return put
 
     def bring(self, thing: Thing, replace: bool = False) -> int:
@@ -168,7 +169,7 @@ class Storage:
                 if again is None or again.etag != etag:
                     continue  # it is being replaced
                 raise
-            self.remember(thing, etag, seal.files)
+            self.remember(thing, etag, {**seal.files, **(ours if thing.keeps else {})})
             return came
         raise StorageError(f"{thing.name} in {self.bucket.where} is replaced faster than it can be brought")
 

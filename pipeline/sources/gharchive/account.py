@@ -17,6 +17,11 @@ def account_path(lake: Lake, day: date) -> Path:
     return lake.github_accounts / f"date={day.isoformat()}.parquet"
 
 
+def gone_path(lake: Lake, day: date) -> Path:
+    """Where the names of hours are, one a line, for want of which a day was not read again."""
+    return lake.github_accounts / f".date={day.isoformat()}.gone"
+
+
 def read_account(path: Path) -> pl.DataFrame | None:
     """The account at `path`; None if there is none, or none that can be read."""
     try:

@@ -65,9 +65,10 @@ def event_faults(events: pl.DataFrame) -> list[str]:
 
 
 def failed_hours(lake: Lake) -> list[str]:
-    """The hour files of all days of a lake that are still to be had, in order of time.
+    """The hour files of all days of a lake that are still to be had, each kind in order of time.
 
-    A day whose account cannot be read is named instead: nobody can tell which of its hours are here.
+    With those that were had and are gone, for want of which a day stays as it was read. A day whose account
+    cannot be read is named instead: nobody can tell which of its hours are here.
     """
     failed: list[str] = []
     for path in sorted(lake.github_accounts.glob("date=*.parquet")):
@@ -76,6 +77,8 @@ def failed_hours(lake: Lake) -> list[str]:
             failed.append(unreadable(path))
         else:
             failed += account.filter(pl.col("status") == "failed")["file"].to_list()
+    for path in sorted(lake.github_accounts.glob(".date=*.gone")):
+        failed += [name for name in path.read_text(encoding="utf-8").splitlines() if name not in failed]
     return failed
 
 

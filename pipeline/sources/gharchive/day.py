@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pipeline.lake import Lake, read_parquet, replacing, sweep
+from pipeline.lake import Lake, read_parquet, replacing, sweep, write_text
 from pipeline.progress import Progress
 from pipeline.schemas import GHARCHIVE_FILES
-from pipeline.sources.gharchive.account import account_path, read_account
+from pipeline.sources.gharchive.account import account_path, gone_path, read_account
 from pipeline.sources.gharchive.copies import Copies, Holding, copies_elsewhere, holding
 from pipeline.sources.gharchive.decode import LIMITS
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, raw_folder, raw_path, store_knowledge
@@ -54,7 +54,7 @@ class DayAccount:
     @property
     def complete(self) -> bool:
         """Whether no hour is left to be fetched later."""
-        return self.hours["failed"] == 0
+        return self.hours["failed"] == 0 and not self.gone
 
 
 def read_day(
@@ -127,6 +127,7 @@ def read_day(
                 written.unlink()
     account = pl.DataFrame(rows, schema=GHARCHIVE_FILES.types)
     _write_if_changed(account, account_path(lake, day), pl.DataFrame.write_parquet)
+    gone_path(lake, day).unlink(missing_ok=True)
     if not keep_raw:
         for hour in hours:
             raw, file = raw_path(lake, day, hour), load_knowledge(lake, day, hour)
@@ -139,10 +140,14 @@ def read_day(
 
 
 def as_it_is(day: date, lake: Lake, gone: Sequence[Hour]) -> DayAccount:
-    """The account of a day that stays as it was read, because hours that it was made from are gone."""
+    """The account of a day that stays as it was read, because hours that it was made from are `gone`.
+
+    They are noted, so that whoever asks which hours are still to be had hears of them until the day is read.
+    """
     account = read_account(account_path(lake, day))
     assert account is not None
     names = [file_name(*hour) for hour in gone]
+    write_text("\n".join(names), gone_path(lake, day))
     own = account.with_columns(
         pl.when(pl.col("file").is_in(names)).then(pl.lit("failed")).otherwise("status").alias("status")
     )
@@ -154,22 +159,25 @@ def hours_gone(day: date, lake: Lake, rules: EventRules, limits: Limits = LIMITS
     """Hours that a day was made from and of which neither the file nor a reading is here any more.
 
     Read now, the day would lose them, or count copies of the day before as its own. The next fetch asks for
-    them. Of a day that was never read there are none.
+    them. Of a day that was never read, or whose account cannot be read, there are none.
     """
-    if not account_path(lake, day).exists():
+    own = _hours_had(day, lake)
+    if own is None:
         return []
     before = day - timedelta(days=1)
-    of_before = [hour for hour in _hours_had(before, lake) if hour == hours_of_day(before)[-1]]
-    needed = [*((before, hour) for hour in of_before), *((day, hour) for hour in _hours_had(day, lake))]
+    last = hours_of_day(before)[-1]
+    needed = [(day, hour) for hour in own]
+    if last in (_hours_had(before, lake) or []):
+        needed.insert(0, (before, last))
     return [hour for hour in needed if not _is_readable(lake, *hour, rules, limits)]
 
 
-def _hours_had(day: date, lake: Lake) -> list[int]:
-    """The hours whose events are in a day's tables."""
+def _hours_had(day: date, lake: Lake) -> list[int] | None:
+    """The hours whose events are in a day's tables; None of a day that has no account."""
     account = read_account(account_path(lake, day))
-    return (
-        [] if account is None else account.filter(pl.col("status").is_in(["ok", "damaged"]))["hour"].to_list()
-    )
+    if account is None:
+        return None
+    return account.filter(pl.col("status").is_in(["ok", "damaged"]))["hour"].to_list()
 
 
 def _is_readable(lake: Lake, day: date, hour: int, rules: EventRules, limits: Limits) -> bool:
@@ -177,7 +185,9 @@ def _is_readable(lake: Lake, day: date, hour: int, rules: EventRules, limits: Li
     file = load_knowledge(lake, day, hour)
     if file is None or file.status != "ok":
         return False
-    if load_reading(lake, file, rules, limits) is not None or _has_raw(lake, day, hour):
+    if raw_path(lake, day, hour).exists() or load_reading(lake, file, rules, limits) is not None:
+        return True
+    if _has_raw(lake, day, hour):
         return True
     _fetch_again(lake, file)
     return False

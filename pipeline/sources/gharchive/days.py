@@ -119,18 +119,50 @@ def read_days(
     days: Iterable[date],
     lake: Lake,
     rules: EventRules,
+    fetching: FetchSettings,
     *,
     keep_raw: bool = True,
     log: Log | None = None,
     work: str = PLAIN,
     cluster: str = "",
 ) -> Iterator[DayAccount]:
-    """Read days whose hours are in the lake; yield the account of each as it is done."""
+    """Read days whose hours are in the lake; yield the account of each as it is done.
+
+    What is fetched is only what a day needs of the day before, where it is gone.
+    """
     tasks = (
-        Task(f"read {day}", read_alone, (day, rules, keep_raw, work)) for day in in_turn(list(days), cluster)
+        Task(f"read {day}", read_with_midnight, (day, rules, keep_raw, work, fetching, None))
+        for day in in_turn(list(days), cluster)
     )
     for _, account in run_tasks(tasks, lake, cluster, log):
         yield account
+
+
+def read_with_midnight(
+    lake: Lake,
+    day: date,
+    rules: EventRules,
+    keep_raw: bool,
+    work: str,
+    fetching: FetchSettings,
+    now: datetime | None,
+    log: Log | None,
+) -> DayAccount:
+    """Read a day, after fetching another day again if an hour of it is gone that this one needs.
+
+    Its own hours were asked for just now, by whoever fetched it.
+    """
+    account = read_alone(lake, day, rules, keep_raw, work, log)
+    others = {of for of, _ in account.gone} - {day}
+    if not others:
+        return account
+    for other in others:
+        try:
+            fetch_alone(lake, other, fetching, now, work, log)
+        except OSError as error:
+            if log is not None:
+                log(f"{other} cannot be fetched again: {error}")
+    return read_alone(lake, day, rules, keep_raw, work, log)
 
 
 def read_alone(
@@ -172,7 +204,8 @@ def bring_day(lake: Lake, day: date, log: Log | None = None) -> None:
     bring(lake, archive_day(day), log=log)
     for hour, before in fetched.items():
         note, raw = stored_note(lake, day, hour), raw_path(lake, day, hour)
-        if note is not None and note.md5 != before.md5 and raw.exists() and md5_of(raw) == before.md5:
+        is_newer = note is not None and note.status == "ok" and note.md5 != before.md5
+        if is_newer and raw.exists() and md5_of(raw) == before.md5:
             raw.unlink()
 
 

@@ -198,13 +198,14 @@ def test_an_hour_that_another_home_has_newer_stays_so_in_the_storage(homes: tupl
     hour = f"raw/gharchive/2015/01/02/{DAY}-0.json.gz"
     read(one.home, text="old", parts=(0,))
     one.publish(raw_hours(DAY))
-    read(other.home, text="new", parts=(0,))
+    read(other.home, text="newer", parts=(0,))
     other.publish(raw_hours(DAY))
-    read(one.home, text="old", parts=(0, 1))
-    one.publish(raw_hours(DAY))
-    stored = objects(one.bucket)
-    assert stored[hour].startswith(b"new")
-    assert stored[hour.replace("-0.json", "-1.json")].startswith(b"old")
+    for last in (1, 2):
+        read(one.home, text="old", parts=(last,))
+        one.publish(raw_hours(DAY))
+        stored = objects(one.bucket)
+        assert stored[hour].startswith(b"new")
+        assert stored[hour.replace("-0.json", f"-{last}.json")].startswith(b"old")
 
 
 def test_a_raw_hour_gives_way_to_another_homes_note_unless_it_was_put_there_by_hand(
@@ -215,7 +216,7 @@ def test_a_raw_hour_gives_way_to_another_homes_note_unless_it_was_put_there_by_h
     one, other = (Lake(tmp_path / name, address) for name in ("one", "other"))
 
     def fetch(lake: Lake, text: str) -> None:
-        for number in range(2):
+        for number in range(3):
             raw = raw_path(lake, DAY, number)
             raw.parent.mkdir(parents=True, exist_ok=True)
             raw.write_bytes(gzip.compress(f"{text} {number}".encode()))
@@ -229,6 +230,8 @@ def test_a_raw_hour_gives_way_to_another_homes_note_unless_it_was_put_there_by_h
         pass
     with day_locked(other, DAY, "a test"):
         fetch(other, "new")
+        raw_path(other, DAY, 2).unlink()
+        store_knowledge(other, HourFile(DAY, 2, "failed", "not to be had there"))
     with days_locked(other, [DAY], "a test"):
         pass
     by_hand = gzip.compress(b"by hand")
@@ -236,6 +239,7 @@ def test_a_raw_hour_gives_way_to_another_homes_note_unless_it_was_put_there_by_h
     with day_locked(one, DAY, "a test"):
         notes = [load_knowledge(one, DAY, number) for number in range(2)]
     assert not raw_path(one, DAY, 0).exists()
+    assert raw_path(one, DAY, 2).exists(), "the other has none"
     assert raw_path(one, DAY, 1).read_bytes() == by_hand
     assert [note.md5 for note in notes if note] == [
         md5_of(raw_path(other, DAY, 0)),

@@ -9,8 +9,9 @@ import pytest
 from pipeline.lake import Lake
 from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.sources.gharchive.account import account_path
+from pipeline.sources.gharchive.checks import failed_hours
 from pipeline.sources.gharchive.day import read_day
-from pipeline.sources.gharchive.days import read_alone
+from pipeline.sources.gharchive.days import read_alone, read_with_midnight
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import raw_folder, raw_path
 from pipeline.sources.gharchive.hours import file_name
@@ -309,10 +310,12 @@ def test_a_day_whose_hours_are_gone_stays_as_it_was_read_until_they_are_fetched_
     assert account.gone == ((DAY, 3),)
     assert (account.kept, account.hours["failed"], account.complete) == (2, 1, False)
     assert any("fetch it again" in note for note in account.notes)
-    assert tables(lake) == before
+    assert {path: data for path, data in tables(lake).items() if not path.endswith(".gone")} == before
+    assert failed_hours(lake) == [file_name(DAY, 3)], "named until the day is read"
     fetch_day(DAY, lake, FetchSettings(base=str(source)), now=NOW)
     account = read_alone(lake, DAY, EventRules(), False, "a test", None)
     assert not account.gone
+    assert failed_hours(lake) == []
     assert tables(lake) == before
 
 
@@ -325,6 +328,20 @@ def test_a_day_is_not_read_again_without_the_hour_before_it_whose_copies_it_has(
     account = read_alone(lake, DAY, EventRules(), False, "a test", None)
     assert account.gone == ((BEFORE, 23),)
     assert (account.kept, account.duplicates) == (1, 1)
+    fetching = FetchSettings(base=str(source))
+    account = read_with_midnight(lake, DAY, EventRules(), False, "a test", fetching, NOW, None)
+    assert (account.gone, account.kept, account.duplicates) == ((), 1, 1)
+
+
+def test_an_account_that_cannot_be_read_is_made_anew_though_the_day_before_is_gone(source, lake):
+    put(source, 23, [modern(1)], BEFORE)
+    put(source, 0, [modern(2)])
+    for day in (BEFORE, DAY):
+        run(source, lake, day, keep_raw=False)
+    shutil.rmtree(readings_folder(lake, BEFORE))
+    account_path(lake, DAY).write_bytes(b"damaged")
+    assert read_alone(lake, DAY, EventRules(), False, "a test", None).kept == 1
+    assert account_of(lake)["kept"].sum() == 1
 
 
 def test_other_rules_read_a_kept_file_again(source, lake):
