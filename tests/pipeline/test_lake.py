@@ -8,7 +8,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.lake import Lake, replacing, sweep, write_json, write_parquet
+from pipeline.lake import (
+    LEFT_BEHIND,
+    MACHINE,
+    Lake,
+    replacing,
+    sweep,
+    temporary_name,
+    write_json,
+    write_parquet,
+)
+
+NUMBERING = Path("/proc/self/ns/pid")
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -43,6 +54,14 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path: Path) ->
     sweep(tmp_path)
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(others)
     assert not folder.exists()
+
+
+@pytest.mark.skipif(not NUMBERING.exists(), reason="only Linux has numberings of processes side by side")
+def test_a_container_with_its_hosts_name_is_another_machine(tmp_path: Path) -> None:
+    assert MACHINE.endswith(f"-{NUMBERING.stat().st_ino}")
+    named = LEFT_BEHIND.fullmatch(temporary_name(tmp_path / "rows.parquet").name)
+    assert named is not None
+    assert named["machine"] == MACHINE
 
 
 @pytest.mark.parametrize("name", ["what?", "back\\slash", "100%"])

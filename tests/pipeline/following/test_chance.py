@@ -4,6 +4,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from pipeline.following import chance as chance_module
 from pipeline.following import outlook as outlook_module
@@ -162,3 +163,17 @@ def test_of_many_rows_others_are_learned_from_every_day(monkeypatch: pytest.Monk
     chance = Chance.new(N)
     chance.observe(outlook, MONDAY, pairs_of(np.random.default_rng(6).random((N, N)) < 0.05))
     assert np.isfinite(chance.weights).all()
+
+
+def test_what_is_learned_has_the_same_bits_on_any_number_of_threads() -> None:
+    many, random = 400, np.random.default_rng(0)  # enough for sums that threads share
+    logs = random.normal(0, 2, (many, many)).astype(np.float32)
+    np.fill_diagonal(logs, -np.inf)
+    came = Pairs(many, np.flatnonzero((random.random((many, many)) < 0.01) & ~np.eye(many, dtype=bool)))
+    learned = []
+    for threads in (1, 4):
+        chance = Chance.new(many)
+        with threadpool_limits(threads, "blas"):
+            chance.observe(Outlook.whole(logs), MONDAY, came)
+        learned.append(chance.weights.tobytes() + chance.precision.tobytes())
+    assert learned[0] == learned[1]
