@@ -10,6 +10,7 @@ from pipeline.lake import Lake, read_parquet
 from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.sources.gharchive.account import account_path, read_account, unreadable
 from pipeline.sources.gharchive.checks import (
+    LARGEST_QUARANTINED_SHARE,
     account_faults,
     event_faults,
     failed_hours,
@@ -17,8 +18,6 @@ from pipeline.sources.gharchive.checks import (
     quarantined_share,
     unbalanced_files,
 )
-
-LARGEST_QUARANTINED_SHARE = 0.01
 
 ARCHIVE_CHECKS = [
     AssetCheckSpec(

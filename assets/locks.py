@@ -19,7 +19,7 @@ from pipeline.lake import Lake
 from pipeline.locks import hold, hold_one_of
 from pipeline.settings import Settings
 from pipeline.storage.share import bring, shared
-from pipeline.storage.things import event_table, subnetwork, trained_model, waiting_times
+from pipeline.storage.things import Thing, event_table, trained_model, waiting_times
 
 Context = AssetExecutionContext | OpExecutionContext
 LONGEST_WAIT = 3600.0  # seconds, for a table: it is made within minutes
@@ -28,9 +28,9 @@ LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
 
 
 @contextmanager
-def table_locked(context: Context, lake: Lake, dataset: str) -> Generator[None]:
-    """Hold the lock of all that is in a dataset's folder, and of what its table alone is made from."""
-    things = [event_table(dataset), *([subnetwork()] if dataset == "github" else [])]
+def table_locked(context: Context, lake: Lake, dataset: str, *beside: Thing) -> Generator[None]:
+    """Hold the lock of all that is in a dataset's folder, and of what is shared `beside` its table."""
+    things = (event_table(dataset), *beside)
     with _waited_for(context, lake, "datasets", dataset), shared(lake, *things, log=context.log.info):
         yield
 

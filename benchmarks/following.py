@@ -5,7 +5,7 @@ small days to choose and train on, then one day of `--events` events, which is m
 `python -m benchmarks.following --crowd 3000 20000 100000` follows a made-up crowd of so many people for a day
 (`benchmarks.followed_crowd`), each in a process of its own.
 `python -m benchmarks.following --year FOLDER` replays the paper's GitHub network (its `events.parquet` and
-`nodes.parquet`) through 2013 as if it had been followed, and writes its track record into docs/results.md.
+`nodes.parquet`) through 2013 as if it had been followed; its track record goes into the page of results.
 """
 
 import argparse

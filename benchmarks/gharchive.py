@@ -108,7 +108,7 @@ def cpu_seconds(work: Callable[[], object], who: int) -> float:
 
 
 def measure(path: Path, scratch: Path) -> None:
-    """Print events a second of the three readers on one file: the best of rounds taken in turn."""
+    """Print events per second of the three readers on one file: the best of rounds taken in turn."""
     day = date.fromisoformat(path.name[:10])
     hour = int(path.name.removesuffix(".json.gz").rsplit("-", 1)[1])
     lake = Lake(scratch)

@@ -83,7 +83,7 @@ def laws(name: str, sizes: Sequence[int], work: Callable[[int], Measured]) -> di
     return fitted
 
 
-def told(name: str, seconds: Estimate, prices: Prices, stored: float = 0.0) -> None:
+def tell_estimate(name: str, seconds: Estimate, prices: Prices, stored: float = 0.0) -> None:
     """One answer as a line."""
     hours = seconds.times(1 / 3600)
     print(
@@ -94,11 +94,11 @@ def told(name: str, seconds: Estimate, prices: Prices, stored: float = 0.0) -> N
 
 def tell_followed(prices: Prices, laws: dict[str, PowerLaw]) -> None:
     """A day of a followed network; its memory follows no power law, for most of it are libraries."""
-    seconds, kept = laws["seconds"].at(NODES), laws["kept bytes"].at(NODES)
+    seconds, stored = laws["seconds"].at(NODES), laws["kept bytes"].at(NODES)
     print(
         f"a day of a followed network of {NODES:,}: {seconds.value:,.0f} s ({seconds.low:,.0f} to "
-        f"{seconds.high:,.0f}), {kept.value / 1e9:.2f} GB kept, "
-        f"{prices.of(seconds.value, kept.value):.3f} for it and a month's storage"
+        f"{seconds.high:,.0f}), {stored.value / 1e9:.2f} GB kept, "
+        f"{prices.of(seconds.value, stored.value):.3f} for it and a month's storage"
     )
 
 
@@ -116,15 +116,18 @@ def main() -> None:
     models = {key: laws(f"an event of {key}", PASSED, partial(training, key)) for key in MODELS}
     followed = laws("a followed day, by people", FOLLOWED, partial(followed_day, "rem"))
     size = ARCHIVE_BYTES / ARCHIVE_HOURS
-    kept = hour["normalized bytes"].at(size).value * ARCHIVE_HOURS
-    told(
-        "the whole archive, read and normalized", hour["seconds"].at(size).times(ARCHIVE_HOURS), prices, kept
+    stored = hour["normalized bytes"].at(size).value * ARCHIVE_HOURS
+    tell_estimate(
+        "the whole archive, read and normalized",
+        hour["seconds"].at(size).times(ARCHIVE_HOURS),
+        prices,
+        stored,
     )
-    told("the subnetwork of a year", year["seconds"].at(YEAR_EVENTS), prices)
+    tell_estimate("the subnetwork of a year", year["seconds"].at(YEAR_EVENTS), prices)
     for key, fitted in models.items():
         law = fitted["seconds"]  # of an event when x have passed; their sum is that of the power law
         epoch = law.at(EPOCH_EVENTS).times(EPOCH_EVENTS / (1 + law.slope))
-        told(f"an epoch of {key}, 100,000 nodes, 100 million events", epoch, prices)
+        tell_estimate(f"an epoch of {key}, 100,000 nodes, 100 million events", epoch, prices)
     tell_followed(prices, followed)
 
 

@@ -90,7 +90,7 @@ class EventLoop:
         felt_width = self.edge_types * d
         d_z = torch.zeros_like(self.z)
         d_projected = torch.zeros_like(self.z)
-        flat = d_projected.view(seeds * nodes, d).numpy()
+        d_flat = d_projected.view(seeds * nodes, d).numpy()
         self.attention.start_backward(d_logits)
         for b in range(len(self.batch) - 1, -1, -1):
             step, felt, new = self.batch.steps[b], self.aggregates[b], self.outputs[b]
@@ -102,7 +102,7 @@ class EventLoop:
             d_inputs = self.update.backward(self.inputs[b], sigmoid_gradient(d_new, new))
             d_z.index_copy_(1, uv, d_inputs[:, :, felt_width : felt_width + d])
             d_felt = d_inputs[:, :, :felt_width].flip(1)
-            d_largest = aggregate_backward(d_felt, felt, step.neighbours, flat)
+            d_largest = aggregate_backward(d_felt, felt, step.neighbours, d_flat)
             self.attention.softmax_backward(step, d_largest, felt)
         self.neighbour.keep(self.before, d_projected)  # W_h Z of all nodes before the batch
         d_weights = self.attention.gradients()

@@ -128,7 +128,7 @@ def measure(run: Run, progress: Progress) -> None:
     Both are ranked with the state as it was left by learning, carried on. Before the test period, learning
     goes on through the validation period, on a branch: the next epoch has never seen those events. The run's
     own state is then that of the next epoch. A large network's is large, so that none is held for longer than
-    it is needed: those of an epoch that is no longer chosen go before the test period is ranked.
+    it is needed: those of an epoch that is no longer chosen are freed before the test period is ranked.
     """
     stream, seeds = run.stream, run.settings.seeds
     validated = Learned(run.parameters.flat.clone(), run.state)

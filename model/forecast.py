@@ -1,6 +1,5 @@
 """Forecasts of a trained model: who is likely to be a node's next partner, with which probability."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from model.run import generators
 from model.state import State
 from model.stream import COMMUNICATION, Stream, load_stream
 from pipeline.lake import read_parquet
+from pipeline.results.trained import read_facts
 from pipeline.variants import Variant
 
 NEAREST = 3  # names that an error suggests
@@ -180,12 +180,11 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
     """
     torch.set_num_threads(1)  # as in training, so that the bits are those of the stored predictions
     folder = Path(folder)
-    try:
-        summary = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    summary = read_facts(folder)
+    if summary is None:
         raise FileNotFoundError(
             f"no finished training in {folder} (model.json is missing): train it with model.train"
-        ) from None
+        )
     table = Path(dataset) if dataset is not None else home_of(folder) / "datasets" / summary["dataset"]
     if not (table / "dataset.json").exists():
         raise FileNotFoundError(

@@ -37,11 +37,11 @@ def sigmoid_(x: Tensor) -> Tensor:
     return x.sigmoid_() if in_whole_vectors(x) else x.neg_().exp_().add_(1.0).reciprocal_()
 
 
-def sigmoid_gradient(gradient: Tensor, output: Tensor) -> Tensor:
+def sigmoid_gradient(d_output: Tensor, output: Tensor) -> Tensor:
     """Gradient before a sigmoid from the gradient after it and its output."""
     if in_whole_vectors(output):
-        return torch.ops.aten.sigmoid_backward(gradient, output)
-    return gradient * output * (1 - output)
+        return torch.ops.aten.sigmoid_backward(d_output, output)
+    return d_output * output * (1 - output)
 
 
 def softplus(x: Tensor) -> Tensor:
@@ -60,8 +60,8 @@ def elu_(x: Tensor, scratch: Tensor | None = None) -> Tensor:
     return torch.maximum(x, grown.sub_(1.0), out=x)
 
 
-def elu_gradient(gradient: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
+def elu_gradient(d_output: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
     """Gradient before an ELU from the gradient after it and its output."""
     if out is None:
-        return elu_backward(gradient, 1.0, 1.0, 1.0, True, output)
-    return elu_backward.grad_input(gradient, 1.0, 1.0, 1.0, True, output, grad_input=out)
+        return elu_backward(d_output, 1.0, 1.0, 1.0, True, output)
+    return elu_backward.grad_input(d_output, 1.0, 1.0, 1.0, True, output, grad_input=out)

@@ -23,6 +23,7 @@ from model.stream import COMMUNICATION, Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
 from pipeline.progress import Progress
+from pipeline.schemas import ATTENTION
 
 PARTNERS = 10
 
@@ -91,15 +92,8 @@ def ranked_of_large(run: Run, rankings: pl.DataFrame, seeds: int) -> dict[str, d
     return {"ranked": {split: count // seeds for split, count in sorted(counted.rows())}}
 
 
-ATTENTION = {
-    "seed": pl.Int64,
-    "label": pl.String,
-    "created_at": pl.Datetime("us"),
-    "edge_type": pl.Int32,
-    "u": pl.Int32,
-    "v": pl.Int32,
-    "weight": pl.Float32,
-}
+# One snapshot's columns: which of them it is, `numbered` says.
+ONE_SNAPSHOT = {name: dtype for name, dtype in ATTENTION.types.items() if name != "snapshot"}
 
 
 def attention_rows(
@@ -107,17 +101,17 @@ def attention_rows(
 ) -> pl.DataFrame:
     """The non-zero entries of S after `position` events; none for models without attention (GCN, GAT)."""
     if not run.variant.is_recurrent:
-        return pl.DataFrame(schema=ATTENTION)
+        return pl.DataFrame(schema=ONE_SNAPSHOT)
     s, u, v, edge_type, weight = rows.nonzero()
     entries = pl.DataFrame(
         {"seed": np.array(seeds)[s], "edge_type": edge_type, "u": u, "v": v, "weight": weight},
-        schema={name: ATTENTION[name] for name in ("seed", "edge_type", "u", "v", "weight")},
+        schema={name: ONE_SNAPSHOT[name] for name in ("seed", "edge_type", "u", "v", "weight")},
     )
     moment = run.stream.moment(position) if position else None
     labels = {"label": label, "created_at": moment}
     return entries.with_columns(
-        **{name: pl.lit(value, dtype=ATTENTION[name]) for name, value in labels.items()}
-    ).select(*ATTENTION)
+        **{name: pl.lit(value, dtype=ONE_SNAPSHOT[name]) for name, value in labels.items()}
+    ).select(*ONE_SNAPSHOT)
 
 
 def initial_attention(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pipeline.event_table import period, read_event_table
+from pipeline.event_table import read_event_table, split_by_time
 
 ASSOCIATION, COMMUNICATION = 0, 1
 
@@ -120,7 +120,7 @@ def with_associations_of(
         "v",
         pl.lit("association").alias("kind"),
         "created_at",
-        period(*boundaries).alias("split"),
+        split_by_time(*boundaries).alias("split"),
     )
     communications = events.filter(pl.col("kind") == "communication")
     return pl.concat([communications, others]).sort("created_at", maintain_order=True)

@@ -155,7 +155,7 @@ def build_event_table(
         numbered(rows, ids, name)
         .sort("created_at", maintain_order=True)
         .with_row_index("idx")
-        .with_columns(split=period(validation_start, boundary))
+        .with_columns(split=split_by_time(validation_start, boundary))
     )
     graph = numbered(empty("associations") if associations is None else associations, ids, name)
     ties = numbered(
@@ -204,7 +204,7 @@ def build_event_table(
     return table
 
 
-def period(validation_start: datetime, test_start: datetime) -> pl.Expr:
+def split_by_time(validation_start: datetime, test_start: datetime) -> pl.Expr:
     """The split that an event's time puts it in."""
     return (
         pl.when(pl.col("created_at") >= test_start)
@@ -325,7 +325,7 @@ def split_violations(table: EventTable) -> list[str]:
     if strange := sorted(set(events["split"]) - {"train", "validation", "test"}):
         wrong.append(f"splits {strange} are none of train, validation, test")
     boundaries = {part: datetime.fromisoformat(moment) for part, moment in table.metadata["split"].items()}
-    expected = period(boundaries["validation_start"], boundaries["test_start"])
+    expected = split_by_time(boundaries["validation_start"], boundaries["test_start"])
     if events.filter(pl.col("split") != expected).height:
         wrong.append("splits overlap in time")
     span = (

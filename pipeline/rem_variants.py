@@ -4,11 +4,13 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+from pipeline.variant_names import BILINEAR, ldg, variant_key
+
 REM = "rem"
 HISTORY = "history"  # stands where the paper's models have their interaction: λ is made from the past
 Form = Literal["branching", "flat", "linear"]
 OfLdg = Literal["embeddings", "attention"]
-LDG = "ldg_learned_sparse-bilinear"  # the trained LDG that a model may read
+LDG = variant_key(ldg("learned", "sparse"), BILINEAR)  # the trained LDG that a model may read
 GROUPS = (
     "pair",
     "share",
@@ -60,7 +62,7 @@ class RemVariant:
     @property
     def key(self) -> str:
         """The variant's folder."""
-        return f"{self.name}-{HISTORY}"
+        return variant_key(self.name, HISTORY)
 
     def title(self, own_relation: str) -> str:  # noqa: ARG002 - no association graph is in its name
         """The name in print."""

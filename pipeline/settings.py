@@ -30,9 +30,11 @@ from pydantic_settings import (
 from pipeline.event_table import is_time_zone
 from pipeline.lake import Lake, temporary_name
 from pipeline.machine import processors
+from pipeline.rem_variants import REM
 from pipeline.sources.gharchive.normalize import OWNER_TYPES, EventRules
 from pipeline.sources.social_evolution.events import RELATIONS
 from pipeline.sources.urls import shown
+from pipeline.variants import DYREP, ldg
 
 PREFIX = "LDG_"
 SHELL = "the shell"
@@ -207,7 +209,7 @@ class Settings(BaseSettings):
     )
     follow_reselect: Count = Field(28, description="After how many days it is chosen anew whom to follow.")
     follow_variants: Names = Field(
-        ("rem",), description="The models that follow; the first decides when new people are taken on."
+        (REM,), description="The models that follow; the first decides when new people are taken on."
     )
     follow_keep_raw: bool = Field(
         False, description="Whether hour files that `ldg follow` brings stay after reading."
@@ -235,7 +237,7 @@ class Settings(BaseSettings):
     )
     datasets: Names = Field((), description="The datasets a run works on, by name; all of them if empty.")
     variants: Names = Field(
-        ("dyrep", "ldg_learned_sparse", "rem"),
+        (DYREP, ldg("learned", "sparse"), REM),
         description="The models a run trains, those of the paper with both interactions.",
     )
     trainings: Count = Field(

@@ -1,4 +1,4 @@
-"""Text as it is written for people: what a format forbids or a screen obeys is shown by its code."""
+"""Text as it is written for people: what a format forbids or a screen obeys by its code, long values cut."""
 
 import re
 
@@ -9,6 +9,7 @@ FORBIDDEN = (
 )
 IN_A_DOCUMENT = re.compile(f"[{FORBIDDEN}]")
 IN_A_NAME = re.compile(f"[{FORBIDDEN}\t\n\r]")
+LONGEST_VALUE = 200  # characters of a value that a message repeats
 
 
 def printable(name: str) -> str:
@@ -19,6 +20,15 @@ def printable(name: str) -> str:
 def printable_document(text: str) -> str:
     """`text` with its lines and tabs; else what a format forbids by its code, which JSON in it reads back."""
     return IN_A_DOCUMENT.sub(code, text)
+
+
+def shortened(value: object) -> str:
+    """`value` as Python writes it, short enough for a message."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        return f"too large a value ({type(value).__name__})"
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def code(match: re.Match[str]) -> str:

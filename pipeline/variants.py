@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar, get_args
 
 from pipeline.rem_variants import HISTORY, RemVariant, rem_variants
+from pipeline.variant_names import BILINEAR, CONCAT, Interaction, Prior, ldg, variant_key
 
-Interaction = Literal["concat", "bilinear"]
 Attention = Literal["association", "random", "learned", "gcn", "gat"]
 Moves = Literal["never", "with associations", "with every event"]
-Prior = Literal["uniform", "sparse"]
 
 # Graph networks on the association graph, whose embeddings no event updates.
 STATIC: tuple[Attention, ...] = ("gcn", "gat")
@@ -27,8 +26,6 @@ MOVES: dict[Attention, Moves] = {
 
 INTERACTIONS: tuple[Interaction, ...] = get_args(Interaction)
 # Those of the paper, in its order. A family of variants may have interactions of its own.
-CONCAT: Interaction = "concat"
-BILINEAR: Interaction = "bilinear"
 PAPER_INTERACTIONS = (CONCAT, BILINEAR)
 PRIORS: tuple[Prior, ...] = get_args(Prior)
 
@@ -147,11 +144,6 @@ class Variant:
         return self.trained_like().key if self.frequency else None
 
 
-def variant_key(name: str, interaction: str) -> str:
-    """A variant's folder and Dagster partition key, for instance `ldg_learned_sparse-bilinear`."""
-    return f"{name}-{interaction}"
-
-
 def split_key(key: str) -> tuple[str, str]:
     """Name and interaction of a key."""
     name, _, interaction = key.rpartition("-")
@@ -166,11 +158,6 @@ def split_key(key: str) -> tuple[str, str]:
 def dyrep_on(relation: str) -> str:
     """The name of DyRep on an association graph that is not the dataset's own."""
     return f"{DYREP}_{slug(relation)}"
-
-
-def ldg(attention: Literal["random", "learned"], prior: Prior) -> str:
-    """The name of LDG on a random or a learned graph under a prior."""
-    return f"ldg_{attention}_{prior}"
 
 
 LDG_FREQUENCY = f"{ldg('learned', 'sparse')}_freq"
@@ -223,11 +210,6 @@ def variant_title(name: str, relations: Sequence[str]) -> str:
     """A variant's name in print; a name that no variant of the dataset has stays as it is."""
     variant = in_print_order(relations).get(name)
     return name if variant is None else variant.title(relations[0])
-
-
-def variant_named(key: str, relations: Sequence[str]) -> Variant:
-    """The paper's variant with this key, for instance `ldg_learned_sparse-bilinear`."""
-    return with_key(key, variants_for(relations))
 
 
 def model_named(key: str, relations: Sequence[str]) -> Variant | RemVariant:

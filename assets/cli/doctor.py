@@ -2,6 +2,7 @@
 
 import platform
 import shutil
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from pipeline.sources.urls import is_url, shown
 
 if TYPE_CHECKING:
     from pipeline.settings import Settings
+    from pipeline.sources.source import Place, Source
 
 PACKAGES = ("latent-dynamic-graphs", "torch", "dagster", "polars", "duckdb", "pydantic-settings")
 SECONDS = 3.0  # a source that does not answer by then is reported as out of reach
@@ -25,6 +27,7 @@ def doctor() -> None:
     Ends with 1 if something that a run needs is missing, and with 2 if a setting is wrong.
     """
     from pipeline.settings import Settings
+    from pipeline.sources.registry import SOURCES
 
     settings = Settings.load()
     click.echo("Settings (shell, then the home's .env, then ./.env, then the default)")
@@ -34,7 +37,7 @@ def doctor() -> None:
     for line in version_lines():
         click.echo(f"  {line}")
     click.echo("Checks")
-    findings = [home_finding(settings), space_finding(settings), *source_findings(settings)]
+    findings = [home_finding(settings), space_finding(settings), *source_findings(settings, SOURCES)]
     findings += storage_findings(settings)
     findings += [(True, f"note: {sentence}") for sentence in settings.still_to_come()]
     for good, sentence in findings:
@@ -87,13 +90,16 @@ def space_finding(settings: "Settings") -> tuple[bool, str]:
     return free >= LITTLE_SPACE, f"{free / (1 << 30):.1f} GB are free on the home's disk"
 
 
-def source_findings(settings: "Settings") -> list[tuple[bool, str]]:
+def source_findings(settings: "Settings", sources: "Sequence[Source]") -> list[tuple[bool, str]]:
     """Whether each raw source is there or answers."""
-    findings = [reached("GH Archive", "LDG_GHARCHIVE_URL", settings.gharchive_url)]
-    if settings.social_evolution:
-        findings.append(reached("Social Evolution", "LDG_SOCIAL_EVOLUTION", settings.social_evolution))
-    else:
-        findings.append((True, "Social Evolution: left out, LDG_SOCIAL_EVOLUTION names no source"))
+    findings = []
+    for source in sources:
+        if (reason := source.missing(settings)) is not None:
+            findings.append((True, f"{source.title}: left out, {reason}"))
+        elif (place := source.place(settings)) is not None:
+            findings.append(reached(source.title, place))
+        else:
+            findings.append((True, f"{source.title}: no setting says where it is, nothing to look for"))
     return findings
 
 
@@ -111,16 +117,16 @@ def storage_findings(settings: "Settings") -> list[tuple[bool, str]]:
     return [(True, f"storage: {bucket.where} answers")]
 
 
-def reached(title: str, variable: str, source: str) -> tuple[bool, str]:
-    """Whether a source, an address or a path, is there; in words that name its variable if it is not."""
-    address = shown(source)
-    if not is_url(source):
-        there = Path(source).expanduser().exists()
+def reached(title: str, place: "Place") -> tuple[bool, str]:
+    """Whether a source is at its place; in words that name the variable if it is not."""
+    address, variable = shown(place.where), place.variable
+    if not is_url(place.where):
+        there = Path(place.where).expanduser().exists()
         return there, f"{title}: {address} {'is there' if there else f'is not there; {variable} names it'}"
     import requests
 
     try:
-        status = requests.head(source, timeout=SECONDS, allow_redirects=True).status_code
+        status = requests.head(place.where, timeout=SECONDS, allow_redirects=True).status_code
     except requests.RequestException as error:
         reason = type(error).__name__
         return False, f"{title}: {address} cannot be reached ({reason}); {variable} names it"

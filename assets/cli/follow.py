@@ -1,5 +1,6 @@
 """`ldg follow`: forecasts made today, scored tomorrow."""
 
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from assets.cli.home import WrongInputError, home_to_write
 
 if TYPE_CHECKING:
     from pipeline.following.record import DayRecord
+    from pipeline.settings import Settings
 
 
 @click.command(short_help="Follow the archive: forecast, score, learn on, day by day.")
@@ -31,10 +33,37 @@ def follow(first: datetime | None, last: datetime | None) -> None:
         raise WrongInputError(f"--to is {until}, which is not over; the newest complete day is {newest}")
     if first and first.date() > until:
         raise WrongInputError(f"--from is {first.date()}, after the last day, {until}")
-    from assets.following import follow_archive
-
     records = follow_archive(settings, until, first.date() if first else None, _say)
     click.echo(_summary(records, until))
+
+
+def follow_archive(
+    settings: "Settings", last: date, first: date | None, log: Callable[[str], None]
+) -> "list[DayRecord]":
+    """Bring what is needed of the archive, follow up to `last`, and show what was made in the warehouse."""
+    from model.following.day import follow_until
+    from pipeline.cluster.run import run_task
+    from pipeline.cluster.task import Task
+    from pipeline.following.bring import bring, days_needed
+    from pipeline.following.rule import follow_rule
+    from pipeline.results.warehouse import build_warehouse
+    from pipeline.sources.gharchive.source import event_rules, fetch_settings
+
+    lake, rule = settings.lake, follow_rule(settings)  # refused before days are brought, not after
+    bring(
+        lake,
+        days_needed(settings, last, first),
+        fetch_settings(settings),
+        event_rules(settings),
+        keep_raw=settings.follow_keep_raw,
+        log=log,
+        cluster=settings.cluster,
+    )
+    task = Task(f"following up to {last}", follow_until, (rule, last, first))
+    records = run_task(task, lake, settings.cluster, log)
+    if records:
+        build_warehouse(lake)
+    return records
 
 
 def _say(line: str) -> None:

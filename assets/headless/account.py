@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from assets.headless.learning import Learning, Training
 from assets.headless.side_by_side import Outcome
 from assets.headless.steps import Step
 from pipeline.progress import duration
@@ -33,22 +34,26 @@ class Account:
         self.line(duration(seconds), str(step))
         self.warn(warnings)
 
-    def plan(self, finished: int, planned: int, at_a_time: int) -> None:
-        """So many trainings were finished before, so many are to be done, so many of them at a time."""
+    def plan(self, finished: int, planned: Sequence[Learning], at_a_time: int) -> None:
+        """So many trainings were finished before, these are to be done, so many of them at a time."""
+        trainings = sum(isinstance(one, Training) for one in planned)
+        waits = len(planned) - trainings
         if finished:
-            self.line("before", f"{finished} of {finished + planned} trainings were finished")
+            self.line("before", f"{finished} of {finished + trainings} trainings were finished")
         if planned:
+            counts = [f"{trainings} trainings"] if trainings else []
+            counts += [f"waiting times of {waits} {'dataset' if waits == 1 else 'datasets'}"] if waits else []
             where = f" on {self.settings.cluster}" if self.settings.cluster else ""
-            self.line("now", f"{planned} trainings, up to {at_a_time} side by side{where}")
+            self.line("now", f"{', '.join(counts)}, up to {at_a_time} side by side{where}")
 
-    def training(self, outcome: Outcome, left: int, seconds_left: float | None) -> None:
-        """A training has ended, and `left` are to go."""
+    def learned(self, outcome: Outcome, left: int, seconds_left: float | None) -> None:
+        """A training, or the waiting times of a dataset, has ended, and `left` are to go."""
         if outcome.failed:
-            self.line("failed", str(outcome.training))
+            self.line("failed", str(outcome.learning))
             return
         soon = f", about {duration(seconds_left)}" if seconds_left is not None else ""
         to_go = f"  ({left} to go{soon})" if left else ""
-        self.line(duration(outcome.seconds), f"{outcome.training}{to_go}")
+        self.line(duration(outcome.seconds), f"{outcome.learning}{to_go}")
         self.warn(outcome.message.splitlines())
 
     def warn(self, warnings: Sequence[str]) -> None:

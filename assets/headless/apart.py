@@ -23,7 +23,12 @@ from typing import Any
 # Elsewhere libraries do not survive a fork: each process imports for itself.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 PROCESSES = multiprocessing.get_context(START_METHOD)
-IMPORTED = ["assets.headless.one_training", "model.training", "model.rem.training"]
+IMPORTED = [
+    "assets.headless.one_step",
+    "model.training",
+    "model.rem.training",
+    "model.when.training",
+]
 ONE_THREAD = "OMP_NUM_THREADS"
 
 Tell = Callable[[Any], None]

@@ -1,4 +1,4 @@
-"""What a headless run is at: a bar for each piece of work in a terminal, a line a minute in a pipe."""
+"""What a headless run is at: a bar for each piece of work in a terminal, one line per minute in a pipe."""
 
 import time
 from collections.abc import Generator

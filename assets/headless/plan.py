@@ -9,12 +9,14 @@ from typing import Any
 from dagster import AssetKey
 from pyarrow.parquet import read_metadata
 
-from assets.headless.side_by_side import Training
+from assets.headless.learning import Training, WaitingTimes
 from assets.headless.steps import Step
 from assets.lanes.results import RESULTS
 from assets.partitions import DAYS_A_RUN, day_range
 from assets.rules import training_settings
 from model.identity import differences, identity, resumable
+from model.when.settings import is_learned
+from model.when.task import wanted_waits
 from pipeline.rem_variants import RemVariant
 from pipeline.results.trained import current_variants, finished, present_fingerprint, read_facts
 from pipeline.settings import Settings
@@ -76,16 +78,18 @@ def missing_before(
     return [one for one in models_for(spec.relations) if one.key == variant.needs and one.key not in trained]
 
 
-def waiting_step(spec: DatasetSpec) -> Step:
-    """The step that learns when nodes and pairs of a dataset have their next event."""
-    return Step((AssetKey([spec.name, "waiting_times"]),))
+def plan_waiting_times(spec: DatasetSpec, settings: Settings) -> tuple[WaitingTimes, bool]:
+    """The waiting times of a dataset, and whether they are learned from the event table as it is now."""
+    lake = settings.lake
+    waits = WaitingTimes(spec.name, events=count_events(spec, settings))
+    return waits, is_learned(lake.waiting_times(spec.name), wanted_waits(lake, spec.name))
 
 
 def plan_training(
     spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
 ) -> Training | FinishedModel:
     """The training of a variant on the event table as it is now, or the model if that is finished."""
-    table, folder = settings.lake.dataset(spec.name), settings.lake.model(spec.name, variant.key)
+    folder = settings.lake.model(spec.name, variant.key)
     fingerprint = present_fingerprint(settings.lake, spec.name)
     chosen_settings = training_settings(settings)
     if summary := finished(folder, identity(spec.name, fingerprint, variant, chosen_settings)):
@@ -94,6 +98,11 @@ def plan_training(
     return Training(
         spec.name,
         variant,
-        events=read_metadata(table / "events.parquet").num_rows,
+        events=count_events(spec, settings),
         resumed=resumable(folder / "checkpoint.safetensors", begun),
     )
+
+
+def count_events(spec: DatasetSpec, settings: Settings) -> int:
+    """The events of a dataset's event table."""
+    return read_metadata(settings.lake.dataset(spec.name) / "events.parquet").num_rows

@@ -21,6 +21,7 @@ from assets.definitions import build_definitions
 from assets.headless.account import Account
 from assets.headless.board import Board
 from assets.headless.instance import bury_dead_runs, instance_of
+from assets.headless.learning import Learning, Training
 from assets.headless.lock import alone
 from assets.headless.plan import (
     RESULTS_STEP,
@@ -28,14 +29,13 @@ from assets.headless.plan import (
     left_out,
     missing_before,
     plan_training,
+    plan_waiting_times,
     table_steps,
     trained_otherwise,
-    waiting_step,
 )
-from assets.headless.side_by_side import Outcome, Training, run_trainings
+from assets.headless.side_by_side import Outcome, run_side_by_side
 from assets.headless.steps import Step, materialize
 from assets.metadata import shown_training
-from assets.rules import chosen_datasets, chosen_variants
 from assets.versions import version_of_training, version_tags
 from pipeline.lake import sweep
 from pipeline.locks import LockedError
@@ -45,6 +45,7 @@ from pipeline.results.standing import standing
 from pipeline.results.trained import TrainedVariant
 from pipeline.runs import FinishedTraining, SessionRecord
 from pipeline.settings import Settings
+from pipeline.sources.chosen import chosen_datasets, chosen_variants
 from pipeline.sources.source import DatasetSpec
 from pipeline.storage.share import bring, publish
 from pipeline.storage.things import event_table, trained_model
@@ -79,7 +80,7 @@ def train_one_variant(settings: Settings, spec: DatasetSpec, variant: Variant | 
     """
     account = Account(Console(highlight=False), settings)
     with headless_run(settings, account) as run:
-        run.train([(spec, one) for one in (*missing_before(spec, variant, settings), variant)])
+        run.learn([(spec, one) for one in (*missing_before(spec, variant, settings), variant)])
         run.record.note(finished=True)
 
 
@@ -133,13 +134,11 @@ class HeadlessRun:
     def everything(
         self, specs: Sequence[DatasetSpec], variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]
     ) -> None:
-        """Each dataset up to its event table, then all trainings and waiting times, then the results."""
+        """Each dataset up to its event table, then all that is learned from it, then the results."""
         for spec in specs:
             for step in table_steps(spec, self.settings):
                 self.make(step)
-        self.train(variants)
-        for spec in specs:
-            self.make(waiting_step(spec))
+        self.learn(variants, waits_of=specs)
         self.make(RESULTS_STEP)
         self.record.note(finished=True)
 
@@ -154,8 +153,14 @@ class HeadlessRun:
         self.account.step(step, time.monotonic() - started, warnings)
         self.record.note()
 
-    def train(self, variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> None:
-        """Every training that is not finished yet; if one fails, the run ends when the others are through."""
+    def learn(
+        self,
+        variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]],
+        waits_of: Sequence[DatasetSpec] = (),
+    ) -> None:
+        """Every training that is not finished yet, and the waiting times of datasets; if one fails, the run
+        ends when the others are through.
+        """
         lake = self.settings.lake
         bring(lake, *(event_table(name) for name in {spec.name for spec, _ in variants}))
         chosen = [trained_model(spec.name, variant.key) for spec, variant in variants]
@@ -168,22 +173,27 @@ class HeadlessRun:
                 )
         plans = [plan_training(spec, variant, self.settings) for spec, variant in variants]
         models = [plan for plan in plans if isinstance(plan, FinishedModel)]
-        trainings = [plan for plan in plans if isinstance(plan, Training)]
         for model in models:
             self.report_finished(model)
-        self.account.plan(len(models), len(trainings), self.at_a_time)
-        left = len(trainings)
+        planned: list[Learning] = [plan for plan in plans if isinstance(plan, Training)]
+        for waits, is_learned in (plan_waiting_times(spec, self.settings) for spec in waits_of):
+            if is_learned:
+                self.make(waits.step())
+            else:
+                planned.append(waits)
+        self.account.plan(len(models), planned, self.at_a_time)
+        left = len(planned)
 
         def ended(outcome: Outcome, seconds_left: float | None) -> None:
             nonlocal left
             left -= 1
-            self.account.training(outcome, left, seconds_left)
-            if not outcome.failed:
-                self.record.note(finished_training(outcome))
+            self.account.learned(outcome, left, seconds_left)
+            if not outcome.failed and isinstance(outcome.learning, Training):
+                self.record.note(finished_training(outcome.learning, outcome.seconds))
 
-        outcomes = run_trainings(trainings, self.at_a_time, self.lock, ended, self.board)
+        outcomes = run_side_by_side(planned, self.at_a_time, self.lock, ended, self.board)
         if failed := [outcome for outcome in outcomes if outcome.failed]:
-            reasons = "\n".join(f"{outcome.training} failed: {outcome.message}" for outcome in failed)
+            reasons = "\n".join(f"{outcome.learning} failed: {outcome.message}" for outcome in failed)
             sys.exit(self.account.failure(reasons))
 
     def report_finished(self, model: FinishedModel) -> None:
@@ -201,7 +211,6 @@ class HeadlessRun:
         )
 
 
-def finished_training(outcome: Outcome) -> FinishedTraining:
+def finished_training(training: Training, seconds: float) -> FinishedTraining:
     """A training that came to its end, as the record of sessions keeps it."""
-    training = outcome.training
-    return FinishedTraining(*training.key, seconds=round(outcome.seconds, 3), resumed=training.resumed)
+    return FinishedTraining(*training.key, seconds=round(seconds, 3), resumed=training.resumed)

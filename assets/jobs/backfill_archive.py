@@ -1,6 +1,6 @@
 """The job `backfill_archive`: the days of the archive that a home works on, as one backfill."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 
 from dagster import (
@@ -20,6 +20,7 @@ from pydantic import Field, create_model
 
 from assets.lanes.github import gharchive_files, github_events
 from assets.pages import explained
+from pipeline.following.window import window_between
 from pipeline.settings import Settings
 
 
@@ -51,7 +52,10 @@ def backfill_archive(settings: Settings) -> JobDefinition:
         settings: ResourceParam[Settings],
     ) -> None:
         """Ask the daemon for the days, a month of them in a run."""
-        wanted = days_between(config.first, config.last)
+        try:
+            wanted = [day.isoformat() for day in window_between(config.first, config.last)]
+        except ValueError as error:
+            raise Failure(str(error)) from None
         if config.only_missing:
             brought = context.instance.get_materialized_partitions(github_events.key)
             wanted = [day for day in wanted if day not in brought]
@@ -86,14 +90,3 @@ def backfill_archive(settings: Settings) -> JobDefinition:
         request_backfill()
 
     return backfill_archive
-
-
-def days_between(first: str, last: str) -> list[str]:
-    """The days from `first` to `last`, both included; an error in words for what is no such range."""
-    try:
-        start, end = date.fromisoformat(first), date.fromisoformat(last)
-    except ValueError:
-        raise Failure(f"first and last take days such as 2013-01-31, not {first!r} and {last!r}") from None
-    if end < start:
-        raise Failure(f"first is {first} and last is {last}: they must be in this order")
-    return [(start + timedelta(days=number)).isoformat() for number in range((end - start).days + 1)]

@@ -1,6 +1,6 @@
 """The job `train_chosen`: what LDG_DATASETS and LDG_VARIANTS choose, trained side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from dagster import (
     Config,
@@ -15,14 +15,11 @@ from dagster import (
 )
 from pydantic import Field, create_model
 
-from assets.rules import chosen_datasets, chosen_variants
 from assets.training import train_and_report
 from assets.training_config import training_config
-from pipeline.rem_variants import RemVariant
 from pipeline.settings import Settings
+from pipeline.sources.chosen import chosen_datasets, chosen_variants, in_order
 from pipeline.sources.registry import registry
-from pipeline.sources.source import DatasetSpec
-from pipeline.variants import Variant
 
 
 class Choice(Config):
@@ -30,18 +27,6 @@ class Choice(Config):
 
     datasets: list[str]
     variants: list[str]
-
-
-def in_order(trainings: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> list[list[str]]:
-    """`<dataset>/<variant>` of what waits for no other, each followed by those that use its weights."""
-    of = {(spec.name, variant.key): variant.needs for spec, variant in trainings}
-    chains: dict[tuple[str, str], list[str]] = {}
-    for (dataset, key), needs in of.items():
-        first = (dataset, needs) if needs is not None and (dataset, needs) in of else (dataset, key)
-        chain = chains.setdefault(first, ["/".join(first)])
-        if first != (dataset, key):
-            chain.append(f"{dataset}/{key}")
-    return list(chains.values())
 
 
 def train_chosen(settings: Settings) -> JobDefinition:

@@ -19,17 +19,14 @@ from assets.partitions import variant_partitions
 from assets.training import train_and_report, train_variant, training_checks
 from assets.training_config import training_config
 from assets.versions import version_of_facts, version_of_files
-from assets.waiting_times import learn_apart
+from model.when.task import waiting_times_task
 from pipeline.cluster.run import run_task
-from pipeline.cluster.task import Task
 from pipeline.event_table import check_event_table, read_event_table, write_event_table
 from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.results.baselines import baselines
 from pipeline.schemas import NEXT_EVENT_TIME
 from pipeline.settings import Settings
-from pipeline.sources.gharchive.days import bring_shared
 from pipeline.sources.source import DatasetSpec
-from pipeline.storage import things
 from pipeline.variants import model_named
 
 
@@ -54,10 +51,8 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
     )
     def event_table(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
         folder = settings.lake.dataset(spec.name)
-        if spec.source.is_daily:
-            first, last = spec.source.days(settings)
-            bring_shared(settings.lake, first, last, run_name(context), context.log.info)
-        with table_locked(context, settings.lake, spec.name):
+        spec.source.bring_shared(settings, run_name(context), context.log.info)
+        with table_locked(context, settings.lake, spec.name, *spec.source.shared_with_table):
             write_event_table(spec.build(settings), folder)
             table = read_event_table(folder)
         violations = check_event_table(table)
@@ -109,7 +104,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         context: AssetExecutionContext, settings: ResourceParam[Settings]
     ) -> MaterializeResult:
         folder = settings.lake.dataset(spec.name)
-        with table_locked(context, settings.lake, spec.name):
+        with table_locked(context, settings.lake, spec.name, *spec.source.shared_with_table):
             table = baselines(read_event_table(folder))
             write_parquet(table, folder / "baselines.parquet")
             version = version_of_files([folder / "baselines.parquet"])
@@ -127,13 +122,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
     def waiting_times(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
         lake = settings.lake
         with model_locked(context, lake, spec.name, WAITING_TIMES), training_slot(context, settings):
-            task = Task(
-                f"waiting times of {spec.name}",
-                learn_apart,
-                (spec.name,),
-                needs=(things.event_table(spec.name),),
-                makes=(things.waiting_times(spec.name),),
-            )
+            task = waiting_times_task(spec.name)
             learned = run_task(task, lake, settings.cluster, context.log.info)
             scores = read_parquet(lake.waiting_times(spec.name) / f"{NEXT_EVENT_TIME.name}.parquet")
         return MaterializeResult(metadata=shown(scores), data_version=version_of_facts(learned))

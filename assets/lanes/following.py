@@ -17,7 +17,6 @@ from dagster import (
     asset,
 )
 
-from assets.following import days_needed
 from assets.locks import run_name, training_slot
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS
@@ -25,7 +24,7 @@ from assets.versions import version_of_facts, version_of_files, version_tags
 from pipeline import clock
 from pipeline.cluster.run import run_task
 from pipeline.cluster.task import Task
-from pipeline.following.bring import bring
+from pipeline.following.bring import bring, days_needed
 from pipeline.following.files import FollowingFiles
 from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
 from pipeline.following.record import followed_days, published_scores, read_record

@@ -21,9 +21,9 @@ from assets.versions import version_of_files
 from pipeline.lake import read_parquet
 from pipeline.progress import counted
 from pipeline.settings import Settings
-from pipeline.sources.gharchive.days import bring_shared, fetch_days, read_days
+from pipeline.sources.gharchive.days import fetch_days, read_days
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
-from pipeline.sources.gharchive.source import event_rules, fetch_settings, subnetwork_rule
+from pipeline.sources.gharchive.source import GitHub, event_rules, fetch_settings, subnetwork_rule
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
 
 
@@ -127,9 +127,9 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
 )
 def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
     """The accounts that interact enough to learn from, and how many accounts each rule removed."""
-    first, last = settings.github_history, settings.last_github_day()
-    bring_shared(settings.lake, first, last, run_name(context), context.log.info)
-    with table_locked(context, settings.lake, "github"):
+    source = GitHub()
+    source.bring_shared(settings, run_name(context), context.log.info)
+    with table_locked(context, settings.lake, "github", *source.shared_with_table):
         subnetwork = find_subnetwork(
             settings.lake.github_events,
             subnetwork_rule(settings),

@@ -193,8 +193,8 @@ def follow_rule(
     """DyRep's rule for rows u and v of `values` (S·N, C, 1), in the first `width` slots.
 
     `share` (S, 2) is b = 1/deg and `loss` (S, 2) x = b' − b, empty for a communication; `intensity` (S) is λ;
-    `applies` (S) says in which seeds the pair is associated, empty: in all. `totals` (S·2, 1) has anything in
-    it.
+    `applies` (S) says in which seeds the pair is associated, empty: in all. What `totals` (S·2, 1) has in it
+    does not matter.
     """
     for m in range(len(rows)):
         seed, end = m // 2, m % 2

@@ -161,15 +161,15 @@ class RemFollower:
             seconds_of_week(self.begin),
         )
 
-    def reading(self, events: pl.DataFrame, history: History) -> Pass:
-        """A pass over `events` that goes on from `history`."""
+    def begin_pass(self, events: pl.DataFrame, history: History) -> Pass:
+        """A pass over `events` that goes on from `history`, which counts positions from 0 again."""
         history.sizes[2] = 0  # positions are those of these events
         by_role, standard = self.family.variant.by_role, self.fit.standard
         return Pass(self.stream(events), by_role=by_role, standard=standard, history=history)
 
     def standardize(self, past: pl.DataFrame) -> None:
         """Take means and deviations of the statistics from every eighth event."""
-        reading = self.reading(past, from_arrays(to_arrays(self.history)))
+        reading = self.begin_pass(past, from_arrays(to_arrays(self.history)))
         positions = self.learnable(reading, MOST_LEARNED)[::8]
         candidates = draw_candidates(
             reading.events.stream, positions, self.family.settings.candidates, np.random.default_rng(7)
@@ -184,7 +184,7 @@ class RemFollower:
 
     def sample(self, events: pl.DataFrame, most: int, random: np.random.Generator) -> Sample:
         """Statistics of the latest of `events` and of drawn candidates; the events enter the history."""
-        reading = self.reading(events, self.history)
+        reading = self.begin_pass(events, self.history)
         positions = self.learnable(reading, most)
         sample = read_sample(reading, positions, self.family.settings, self.layout, random)
         reading.skip(len(reading.events.stream))
@@ -210,7 +210,7 @@ class RemFollower:
         torch.set_num_threads(1)
         if not len(positions) or self.fit.standard is None:
             return pl.DataFrame(schema=RANKED)
-        reading = self.reading(events, from_arrays(to_arrays(self.history)))
+        reading = self.begin_pass(events, from_arrays(to_arrays(self.history)))
         if self.nodes > EVERYONE:
             return self.rank_among_many(reading, positions)
         stream, nodes = reading.events.stream, self.nodes
@@ -222,13 +222,13 @@ class RemFollower:
             ends = stream.u[part], stream.v[part]
             rows = np.arange(len(part))
             for side in range(2):
-                known, truth = ends[side], ends[1 - side]
+                anchors, truth = ends[side], ends[1 - side]
                 answers = Answers(np.ascontiguousarray(x[:, side]), met[:, side])
                 acts = side == 0 or not reading.by_role
-                scores = score_everyone(self.fit.weights, self.layout, answers, known, acts=acts)[0]
-                ranks[start : start + batch, side] = mid_ranks(scores, truth, known)
+                scores = score_everyone(self.fit.weights, self.layout, answers, anchors, acts=acts)[0]
+                ranks[start : start + batch, side] = mid_ranks(scores, truth, anchors)
                 scores = scores.astype(np.float64)
-                scores[rows, known] = -np.inf
+                scores[rows, anchors] = -np.inf
                 largest = scores.max(1, keepdims=True)
                 total = largest[:, 0] + np.log(np.exp(scores - largest).sum(1))
                 logs[start : start + batch, side] = scores[rows, truth] - total
@@ -249,7 +249,7 @@ class RemFollower:
 
     def asking(self) -> Pass:
         """A pass that answers from the history as it stands."""
-        return self.reading(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
+        return self.begin_pass(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
 
     def second_of(self, moment: datetime) -> float:
         """A moment on the clock of the statistics."""

@@ -42,9 +42,9 @@ def forget_steps(history: History, most: int) -> None:
     if used <= most:
         return
     strength = history.step_fade[:used].sum((1, 2))
-    kept = np.sort(np.argpartition(strength, used - most)[used - most :])
+    strongest = np.sort(np.argpartition(strength, used - most)[used - most :])
     for array in (history.step_key, history.step_fade):
-        array[:most] = array[kept]
+        array[:most] = array[strongest]
         array[most:used] = 0
     history.sizes[1] = most
     history.pair_table[:] = NONE

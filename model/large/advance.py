@@ -30,7 +30,9 @@ def advance_large(
     start, pages = state.position, state.pages
     ends = np.stack([stream.u[start:stop], stream.v[start:stop]], axis=1)  # (B, 2)
     kinds = stream.k[start:stop]
-    waiting = waiting_features(waiting_times(stream.seconds[start:stop], ends, state.clock)).float().numpy()
+    seconds = stream.seconds[start:stop]
+    waiting = waiting_features(waiting_times(seconds, ends, state.clock)).float().numpy()
+    state.clock[ends.reshape(-1)] = np.repeat(seconds, 2)  # of several events of a node the last one stays
     losses, survival = [], []
     with torch.set_grad_enabled(learn):
         for row in range(len(state.z)):
@@ -73,7 +75,7 @@ def carry(
 
 
 def waiting_times(seconds: np.ndarray, ends: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """Seconds since the last event of both nodes of every event (B, 2); the clocks (N) are set."""
+    """Seconds since the last event of both nodes of every event (B, 2); `clock` (N) is from before them."""
     nodes = ends.reshape(-1)
     order = np.argsort(nodes, kind="stable")
     by_node, at = nodes[order], seconds[order // 2]
@@ -81,7 +83,6 @@ def waiting_times(seconds: np.ndarray, ends: np.ndarray, clock: np.ndarray) -> n
     last = np.where(again, np.concatenate([[0.0], at[:-1]]), clock[by_node])
     waiting = np.empty(len(nodes))
     waiting[order] = at - last
-    clock[nodes] = np.repeat(seconds, 2)  # of several events of a node the last one stays
     return waiting.reshape(-1, 2)
 
 

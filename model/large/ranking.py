@@ -72,11 +72,11 @@ def likeliest_partners(
     """Of every node, for a communication after the state's last event, the likeliest partners and their log
     densities, the likeliest first: (N, partners) each, by the first seed.
     """
-    found, values = [], []
+    likeliest, values = [], []
     for block in np.array_split(np.arange(stream.nodes), -(-stream.nodes // AT_ONCE)):
         density = log_densities(stream, state.z[:1], state, named, block, COMMUNICATION)[0]  # (B, N)
         density[torch.arange(len(block)), torch.from_numpy(block)] = float("-inf")
         top = density.topk(partners, dim=1)
-        found.append(top.indices.numpy())
+        likeliest.append(top.indices.numpy())
         values.append(top.values.double().numpy())
-    return np.concatenate(found), np.concatenate(values)
+    return np.concatenate(likeliest), np.concatenate(values)

@@ -67,15 +67,20 @@ def pieces_of(events: int) -> list[slice]:
     return [slice(start, min(start + size, events)) for start in range(0, events, size)]
 
 
+def take_standard(fit: Fit, events: Events, variant: RemVariant, settings: RemSettings, end: int) -> None:
+    """Give `fit` the means and deviations of events before `end`, if it has none yet."""
+    if fit.standard is None:
+        fit.standard = Standard.of(spread_sample(events, variant, settings, end))
+
+
 def make_samples(
     events: Events, variant: RemVariant, settings: RemSettings, layout: Layout, fit: Fit, end: int
 ) -> Iterator[Sample]:
     """What the next epoch of `fit` learns from, piece by piece along the stream.
 
-    Events before `end`, with the candidates of that epoch. The standard is taken first if there is none.
+    Events before `end`, with the candidates of that epoch; `fit` has its standard.
     """
-    if fit.standard is None:
-        fit.standard = Standard.of(spread_sample(events, variant, settings, end))
+    assert fit.standard is not None
     reading = Pass(events, by_role=variant.by_role, standard=fit.standard)
     stream = events.stream
     asked = events_to_learn(stream, settings, end)
@@ -91,14 +96,13 @@ def read_sample(
     stream = reading.events.stream
     shape = (len(asked), 2, 1 + min(settings.candidates, stream.nodes - 2))
     sample = Sample(np.empty((*shape, len(layout.columns)), np.float16), np.empty(shape, bool))
-    kept = torch.from_numpy(
-        sample.x
-    )  # torch rounds to half precision many times faster than numpy, and alike
+    # torch rounds to half precision many times faster than numpy, and alike
+    half_precision = torch.from_numpy(sample.x)
     for start in range(0, len(asked), READ_AT_ONCE):
         part = slice(start, start + READ_AT_ONCE)
         candidates = draw_candidates(stream, asked[part], settings.candidates, random)
         x, sample.met[part] = reading.read(int(asked[part][-1]) + 1, asked[part], candidates)
-        kept[part] = torch.from_numpy(layout.inputs_of(x))
+        half_precision[part] = torch.from_numpy(layout.inputs_of(x))
     return sample
 
 

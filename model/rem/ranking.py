@@ -100,10 +100,10 @@ def rank_events(
         x, met = reading.read(int(chunk[-1]) + 1, chunk, everyone)
         ends = stream.u[chunk], stream.v[chunk]
         for side in range(2):
-            known, truth = ends[side], ends[1 - side]
+            anchors, truth = ends[side], ends[1 - side]
             answers = Answers(np.ascontiguousarray(x[:, side]), met[:, side])
-            scores = score_everyone(weights, layout, answers, known, acts=side == 0 or not reading.by_role)
-            ranks[:, start : start + batch, side] = [mid_ranks(of, truth, known) for of in scores]
+            scores = score_everyone(weights, layout, answers, anchors, acts=side == 0 or not reading.by_role)
+            ranks[:, start : start + batch, side] = [mid_ranks(of, truth, anchors) for of in scores]
         advance(len(chunk))
     return ranks
 
@@ -130,7 +130,7 @@ class Comparison(NamedTuple):
 
     @property
     def ranks(self) -> np.ndarray:
-        """0-based rank of the truth among all nodes, ties sharing the mean rank: (S)."""
+        """0-based rank of the truth among all nodes, by the rule of `mid_ranks`: (S)."""
         own = self.scores[:, self.truth, None]
         above, level = ((self.scores > own) * self.weight).sum(1), (self.scores == own) * self.weight
         return above + (level.sum(1) - 1) / 2

@@ -15,7 +15,7 @@ from model.history.events import Events, load_events, statistics_of
 from model.history.reading import Pass
 from model.rem.candidates import learned_events
 from model.rem.ldg import TrainedLdg, trained_ldg
-from model.rem.learning import Fit, ahead, events_to_learn, learn_epoch, make_samples, new_fit
+from model.rem.learning import Fit, ahead, events_to_learn, learn_epoch, make_samples, new_fit, take_standard
 from model.rem.network import Layout, layout_of
 from model.rem.ranking import rank_events, ranked_events
 from model.rem.records import Chosen, write_rem_records
@@ -83,9 +83,12 @@ class Training:
         validation, test = self.events.stream.splits
         end = validation if self.stage == CHOOSING else test
         count = len(events_to_learn(self.events.stream, self.settings, end))
-        samples = ahead(make_samples(self.events, self.variant, self.settings, self.layout, self.fit, end))
         label = f"{self.variant.key}: epoch {self.fit.epoch + 1}/{self.settings.epochs}"
         with Progress(label, count, "events", log) as progress:
+            take_standard(self.fit, self.events, self.variant, self.settings, end)
+            samples = ahead(
+                make_samples(self.events, self.variant, self.settings, self.layout, self.fit, end)
+            )
             learn_epoch(self.fit, samples, count, self.layout, self.settings, progress.advance)
         if self.stage == CHOOSING:
             self.measure()
@@ -178,10 +181,10 @@ def train_rem(
     fingerprint = events.stream.fingerprint
     ldg = None if variant.needs is None else trained_ldg(folder.parent, variant, fingerprint)
     training = Training(events, variant, settings, ldg)
-    if not start_over and (known := finished(folder, training.identity)):
+    if not start_over and (facts := finished(folder, training.identity)):
         if log is not None:
             log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
-        return known
+        return facts
     (folder / "model.json").unlink(missing_ok=True)
     path = folder / "checkpoint.safetensors"
     if start_over:

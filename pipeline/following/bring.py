@@ -1,4 +1,4 @@
-"""Bringing the archive's days: which to ask for again, and reading only what changed."""
+"""Bringing the archive's days: which are needed, which to ask for again, and reading only what changed."""
 
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -8,9 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
+from pipeline.following.record import asked_start, followed_days
 from pipeline.following.rule import LATE_DAYS
-from pipeline.following.window import DAY, Window
+from pipeline.following.window import DAY, Window, window_until
 from pipeline.lake import Lake
+from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path, read_account
 from pipeline.sources.gharchive.days import (
     bring_days,
@@ -27,6 +29,14 @@ from pipeline.sources.gharchive.reading import readings_folder
 
 Log = Callable[[str], None]
 REACH = 2  # days: a day that changes has its neighbours read again, and each of these looks at its own
+
+
+def days_needed(settings: Settings, last: date, first: date | None) -> Window:
+    """The days that must be in the lake to follow up to `last`: the first window, and all since."""
+    followed, asked = followed_days(settings.lake), asked_start(settings.lake)
+    begun = followed[:1] or ([] if asked is None else [asked])
+    start = min([*begun, last if first is None else first - DAY])
+    return Window(window_until(start, settings.follow_days).first, last)
 
 
 def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:

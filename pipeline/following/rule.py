@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipeline.rem_variants import RemVariant, rem_variants
+from pipeline.rem_variants import REM, RemVariant, rem_variants
 from pipeline.settings import Settings
 from pipeline.variants import Variant, variants_for
 
@@ -36,7 +36,7 @@ class FollowRule:
     accounts: tuple[str, ...] = ()
     organizations: tuple[str, ...] = ()
     reselect: int = 28
-    variants: tuple[str, ...] = ("rem",)
+    variants: tuple[str, ...] = (REM,)
 
     def __post_init__(self) -> None:
         if self.days <= JUDGED_DAYS:

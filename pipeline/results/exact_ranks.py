@@ -41,7 +41,7 @@ class Memory:
         return replace(self, changes=Changes(), popularity_changes=Changes())
 
     def ranks(self, idx: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """The 0-based rank of each event's target among every node but its source; ties share the mean rank.
+        """The 0-based rank of each event's target among all but its source, by the rule of `mid_ranks`.
 
         Events are in order; what becomes known at or before an event is known to it.
         """

@@ -10,11 +10,10 @@ import polars as pl
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, read_parquet
-from pipeline.names import HITS_AT, MAR, MRR
+from pipeline.names import BRIEF_METRICS, MAR
 from pipeline.results.metrics import by_split, ranked_events
 from pipeline.results.trained import TrainedVariant
 
-MEASURES = (MAR, HITS_AT[10], MRR)
 FLAT = 1e-6  # a graph whose weights vary by less tells no pair from another
 
 
@@ -45,7 +44,7 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     """
     table = read_event_table(lake.dataset(trained.dataset))
     test = by_split(ranked_events(trained, table)).filter(pl.col("split") == "test")
-    names = [metric.name for metric in MEASURES]
+    names = [metric.name for metric in BRIEF_METRICS]
     metrics = test.select(pl.col(names).mean()).row(0, named=True)
     path = lake.dataset(trained.dataset) / "baselines.parquet"
     if not path.exists():

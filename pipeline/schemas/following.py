@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.names import FOLLOWING_METRICS
+from pipeline.names import BRIEF_METRICS
 from pipeline.schemas.columns import DATASET, EVENTS_RANKED, VARIANT
 from pipeline.schemas.datasets import NODES
 from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, TIME, Column, Table, named
@@ -45,7 +45,7 @@ FORECAST_SCORES = Table(
             "`online`: the state moves on with each event, weights stay; `as_forecast`: the list as it stood",
         ),
         EVENTS_RANKED,
-        *(Column(metric.name, NUMBER, metric.description) for metric in FOLLOWING_METRICS),
+        *(Column(metric.name, NUMBER, metric.description) for metric in BRIEF_METRICS),
         Column(
             "log_score",
             NUMBER,
@@ -91,7 +91,7 @@ TRACK_RECORD = Table(
         *(DATASET, AS_OF, FORECAST_SCORES.columns[2], VARIANT, FORECAST_SCORES.columns[5], EVENTS_RANKED),
         *(
             Column(name, NUMBER, meaning)
-            for metric in FOLLOWING_METRICS
+            for metric in BRIEF_METRICS
             for name, meaning in (
                 (metric.name, f"{metric.title} of the model"),
                 *(

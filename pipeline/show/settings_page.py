@@ -31,7 +31,8 @@ PAGE_HEAD = """\
 Every setting is an environment variable with a default; an empty value means the default. A variable of
 the shell takes precedence over the same line in `$LDG_HOME/.env`, and that over `./.env`: `LDG_SEEDS=1`
 before `make run` trains one seed. `make reproduce` is the exception: it pins what decides a result in the
-home's `.env`, and says so.
+home's `.env`, and says so. `make run` and `make reproduce` give `LDG_HOME` a default of their own,
+`data/sample` and `data/paper`, which a variable of the shell replaces and a line in `./.env` does not.
 
 A `.env` holds lines `NAME=value`. It is data: nothing in it is run, and no `$NAME` is replaced. `ldg doctor`
 shows what is set and from where. A wrong value, or a name `LDG_…` that is no setting, ends every command with

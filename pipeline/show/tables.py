@@ -221,15 +221,20 @@ def verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
     counted = [row for row in baselines_of(warehouse, dataset) if not row["stale"]]
     if model is None or not counted:
         return ""
-    label, mar = baseline_label(counted[0]["baseline"], counted[0]["relation"]), counted[0][MAR.name]
-    if model < mar:
+    return best_against_counting("learned model", model, counted[0])
+
+
+def best_against_counting(kind: str, mar: float, counted: Row) -> str:
+    """In a sentence how the MAR of the best model of a kind stands beside the best baseline, `counted`."""
+    label, theirs = baseline_label(counted["baseline"], counted["relation"]), counted[MAR.name]
+    if mar < theirs:
         return (
-            f"The best learned model (MAR {model:.1f}) beats the best predictor that learns nothing, {label} "
-            f"(MAR {mar:.1f})."
+            f"The best {kind} (MAR {mar:.1f}) beats the best predictor that learns nothing, {label} "
+            f"(MAR {theirs:.1f})."
         )
     return (
-        f"No learned model beats the best predictor that learns nothing: {label} has MAR {mar:.1f}, the best "
-        f"learned model {model:.1f}."
+        f"No {kind} beats the best predictor that learns nothing: {label} has MAR {theirs:.1f}, the best "
+        f"{kind} {mar:.1f}."
     )
 
 

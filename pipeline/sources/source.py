@@ -8,6 +8,9 @@ from typing import ClassVar
 
 from pipeline.event_table import EventTable
 from pipeline.settings import Settings
+from pipeline.storage.things import Thing
+
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,24 @@ class DatasetSpec:
     problem: str | None = None
 
 
-class Source(ABC):
-    """One raw source. `steps` bring its raw material in this order; the last asset is what tables need."""
+@dataclass(frozen=True)
+class Place:
+    """Where raw material is published, an address or a path, and the environment variable that names it."""
 
+    where: str
+    variable: str
+
+
+class Source(ABC):
+    """One raw source, by its `title`.
+
+    `steps` bring its raw material in this order; the last asset is what tables need. `shared_with_table` is
+    what homes that share a storage share under the lock of its tables, beside the tables themselves.
+    """
+
+    title: ClassVar[str]
     steps: ClassVar[tuple[RawStep, ...]] = ()
+    shared_with_table: ClassVar[tuple[Thing, ...]] = ()
 
     @property
     def upstream(self) -> str | None:
@@ -58,6 +75,15 @@ class Source(ABC):
     def missing(self, settings: Settings) -> str | None:  # noqa: ARG002 - for sources that a setting names
         """Why there is no raw material to be had with these settings, or None if there is."""
         return None
+
+    def place(self, settings: Settings) -> Place | None:  # noqa: ARG002 - for sources that a setting names
+        """Where the raw material is published, or None if no setting says so."""
+        return None
+
+    def bring_shared(  # noqa: B027 - most raw material is not shared
+        self, settings: Settings, work: str, log: Log | None = None
+    ) -> None:
+        """Bring raw material that other homes have published; `work` is who asks, told to those who wait."""
 
     def days(self, settings: Settings) -> tuple[date, date]:
         """The first and last file day that the daily steps bring."""

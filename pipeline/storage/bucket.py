@@ -177,7 +177,7 @@ class Bucket:
 
         with self._worded(folder):
             return {
-                found["path"]: found["e_tag"] or ""
+                entry["path"]: entry["e_tag"] or ""
                 for page in obstore.list(self._store(), folder)
-                for found in page
+                for entry in page
             }

@@ -272,7 +272,7 @@ class Storage:
         wanted = {path: file for path, file in seal.files.items() if not file.is_like(ours.get(path))}
         if thing.keeps:
             wanted = {path: file for path, file in wanted.items() if path not in ours}
-        elif wanted and thing.last in seal.files:  # it goes before the others come
+        elif wanted and thing.last in seal.files:  # removed below before others change, so it is brought anew
             wanted[thing.last] = seal.files[thing.last]
         staged = self.home / "storage" / f".{thing.name.replace('/', '-')}.{os.getpid()}.tmp"
         try:
@@ -326,8 +326,8 @@ def news_in(ours: Mapping[str, SealedFile], memory: Memory | None) -> dict[str, 
 
     That files are gone from it is no news: what removes some of them for good makes others anew.
     """
-    known = memory.files if memory else {}
-    return {path: file for path, file in ours.items() if not file.is_like(known.get(path))}
+    in_storage = memory.files if memory else {}
+    return {path: file for path, file in ours.items() if not file.is_like(in_storage.get(path))}
 
 
 def is_thinned(thing: Thing, ours: Mapping[str, SealedFile], memory: Memory) -> bool:

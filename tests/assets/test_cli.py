@@ -14,7 +14,7 @@ import pytest
 from model import TrainingSettings, load, train
 from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse, write_dataset_stats
-from pipeline.variants import variant_named
+from pipeline.variants import variants_for, with_key
 from tests.command import ldg, ldg_process
 from tests.small_world import store_table
 from tests.whole_system import ROOT
@@ -37,7 +37,7 @@ def office_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = Lake(home)
     table = store_table(lake, "office", seed=1)
     settings = TrainingSettings(seeds=(0,), epochs=1)
-    variant = variant_named("dyrep-concat", table.metadata["relations"])
+    variant = with_key("dyrep-concat", variants_for(table.metadata["relations"]))
     train(lake.dataset("office"), variant, settings, lake.model("office", variant.key))
     write_dataset_stats(lake)
     build_warehouse(lake)

@@ -1,24 +1,17 @@
 """Each job can be launched as it is, and does what its name says."""
 
 import json
-from itertools import chain
 from pathlib import Path
 
-import pytest
 from dagster import (
     AssetKey,
     DagsterInstance,
     Definitions,
     ExecuteInProcessResult,
-    Failure,
     validate_run_config,
 )
 
 from assets.definitions import build_definitions
-from assets.jobs.backfill_archive import days_between
-from assets.jobs.train_chosen import in_order
-from assets.rules import chosen_datasets, chosen_variants
-from pipeline.rem_variants import LDG
 from pipeline.settings import Settings
 
 JOBS = ("train_chosen", "refresh_results", "reproduce_paper", "backfill_archive")
@@ -58,21 +51,6 @@ def test_what_is_chosen_is_trained_with_the_config_and_counts_as_materialized(of
         assert facts["settings"]["epochs"] == 2
 
 
-def test_what_uses_the_weights_of_another_is_trained_behind_it(office: Settings) -> None:
-    names = ("rem_attention", "ldg_learned_sparse", "ldg_learned_sparse_freq", "dyrep", "rem")
-    settings = office.model_copy(update={"datasets": ("office",), "variants": names})
-    chosen = chosen_variants(chosen_datasets(settings), settings)
-    chains = in_order(chosen)
-    assert ["office/rem-history"] in chains
-    (behind_ldg,) = (one for one in chains if one[0] == f"office/{LDG}")
-    assert set(behind_ldg[1:]) == {"office/ldg_learned_sparse_freq-bilinear", "office/rem_attention-history"}
-    assert sorted(chain.from_iterable(chains)) == sorted(
-        f"{spec.name}/{variant.key}" for spec, variant in chosen
-    )
-    alone = settings.model_copy(update={"variants": ("rem_attention",)})
-    assert in_order(chosen_variants(chosen_datasets(alone), alone)) == [["office/rem_attention-history"]]
-
-
 def test_the_archive_is_asked_for_by_one_backfill_of_the_days_that_are_missing(tmp_path: Path) -> None:
     settings = Settings.from_environment(
         {
@@ -92,12 +70,12 @@ def test_the_archive_is_asked_for_by_one_backfill_of_the_days_that_are_missing(t
         assert sorted(keys) == ["2015-01-01", "2015-01-02", "2015-01-03", "2015-01-04"]
 
 
-def test_days_that_are_none_or_out_of_order_are_refused() -> None:
-    assert days_between("2015-02-28", "2015-03-01") == ["2015-02-28", "2015-03-01"]
-    with pytest.raises(Failure, match="take days such as 2013-01-31, not 'soon'"):
-        days_between("soon", "2015-01-01")
-    with pytest.raises(Failure, match="must be in this order"):
-        days_between("2015-01-02", "2015-01-01")
+def test_days_out_of_order_fail_the_backfill_in_words(tmp_path: Path) -> None:
+    definitions = build_definitions(Settings(home=tmp_path))
+    days = {"ops": {"request_backfill": {"config": {"first": "2015-01-02", "last": "2015-01-01"}}}}
+    done = launch(definitions, "backfill_archive", DagsterInstance.ephemeral(), days)
+    (failure,) = [event for event in done.all_events if event.is_step_failure]
+    assert "they must be in this order" in str(failure.step_failure_data.error)
 
 
 def test_the_papers_job_says_what_it_needs_where_the_home_is_another(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.registry import registry
+from tests.forks import FORKING
 from tests.pipeline.sources.gharchive.making import lines, modern, store
 from tests.whole_system import PATIENCE, environment, run_at_once, start_module, wait_for
 
@@ -39,6 +40,7 @@ def bring_days(settings: Settings, together: Barrier) -> None:
         raise
 
 
+@FORKING
 @pytest.mark.slow
 def test_runs_of_the_same_day_that_keep_no_raw_files_all_succeed(tmp_path: Path) -> None:
     for day in DAYS:

@@ -1,18 +1,20 @@
 """A raw source is one object: the one of CONTRIBUTING.md gets a lane, its raw files and its event table."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
 from dagster import AssetKey, Definitions
 
+from assets.cli.doctor import source_findings
 from assets.headless.plan import left_out, table_steps
 from assets.headless.steps import Step
 from assets.lanes.dataset import dataset_chain
 from pipeline.event_table import read_event_table
 from pipeline.settings import Settings
 from pipeline.sources.registry import SOURCES, registry
-from pipeline.sources.source import Source
+from pipeline.sources.source import DatasetSpec, Place, Source
 from tests.contributing import example
 
 
@@ -57,6 +59,36 @@ def test_a_headless_run_brings_the_raw_files_before_the_table(letters: Source, s
     assert list(table_steps(spec, settings)) == [
         Step((AssetKey("letters_files"),)),
         Step((AssetKey(["letters", "event_table"]), AssetKey(["letters", "no_learn_baselines"]))),
+    ]
+
+
+@dataclass(frozen=True)
+class Parcels(Source):
+    """A source whose raw files are in a folder that a setting names."""
+
+    title = "Parcels"
+    folder: Path | None
+
+    def datasets(self, settings: Settings) -> list[DatasetSpec]:
+        return []
+
+    def missing(self, settings: Settings) -> str | None:
+        return None if self.folder else "LDG_PARCELS names no folder"
+
+    def place(self, settings: Settings) -> Place:
+        return Place(str(self.folder), "LDG_PARCELS")
+
+
+def test_the_doctor_looks_for_every_source_at_the_place_that_it_names(
+    letters: Source, settings: Settings, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    sources = (letters, Parcels(tmp_path), Parcels(gone), Parcels(None))
+    assert source_findings(settings, sources) == [
+        (True, "Letters: no setting says where it is, nothing to look for"),
+        (True, f"Parcels: {tmp_path} is there"),
+        (False, f"Parcels: {gone} is not there; LDG_PARCELS names it"),
+        (True, "Parcels: left out, LDG_PARCELS names no folder"),
     ]
 
 

@@ -18,12 +18,12 @@ from model.identity import resumable
 from model.run import Run, new_run, resume
 from model.stream import load_stream
 from model.training import TrainingSettings, train
-from pipeline.variants import variant_named
+from pipeline.variants import variants_for, with_key
 from tests.model.test_training import assert_identical, contents
 from tests.small_world import RELATIONS
 
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=2, batch=10, d=4, snapshots=4, checkpoint_minutes=0)
-VARIANT = variant_named("ldg_learned_sparse-bilinear", RELATIONS)
+VARIANT = with_key("ldg_learned_sparse-bilinear", variants_for(RELATIONS))
 
 
 def begun(dataset: Path) -> Run:
@@ -217,7 +217,7 @@ def test_a_finished_training_of_an_earlier_version_still_lends_its_weights(
     train(dataset, VARIANT, SETTINGS, folder)
     for name in ("weights", "state"):
         as_written_before(folder / f"{name}.safetensors")
-    frequent = variant_named("ldg_learned_sparse_freq-bilinear", RELATIONS)
+    frequent = with_key("ldg_learned_sparse_freq-bilinear", variants_for(RELATIONS))
     lines: list[str] = []
     train(dataset, frequent, SETTINGS, tmp_path / frequent.key, lines.append)
     assert any("uses the weights of" in line for line in lines)

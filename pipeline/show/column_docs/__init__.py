@@ -28,11 +28,6 @@ def with_columns(text: str, tables: Mapping[str, Table]) -> str:
     return PLACE.sub(filled, text)
 
 
-def documented(text: str) -> list[str]:
-    """The tables whose columns a text explains."""
-    return [name for _, name, _ in PLACE.findall(text)]
-
-
 def column_table(table: Table) -> str:
     """What a table holds, and its columns with type and meaning, as Markdown."""
     rows = "".join(

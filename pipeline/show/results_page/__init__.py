@@ -1,9 +1,10 @@
 """The page of the paper's results and its evidence, written from a home's results, never typed."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from pipeline.lake import Lake, write_text
-from pipeline.names import FREQUENCY
+from pipeline.lake import Lake
+from pipeline.names import FREQUENCY, MAR
 from pipeline.runs import Session, read_sessions
 from pipeline.show.labels import REACHED, baseline_label
 from pipeline.show.results_page import (
@@ -13,16 +14,16 @@ from pipeline.show.results_page import (
     circumstances,
     claims,
     figures,
+    followed,
     hindsight,
 )
 from pipeline.show.results_page.markdown import laid_out, table
 from pipeline.show.results_page.measured import Measured, read_measured
-from pipeline.show.tables import Line, table_2
+from pipeline.show.results_page.parts import read_parts, write_parts
+from pipeline.show.tables import Line, best_against_counting, table_2
 from pipeline.sources.paper import is_the_papers
-from pipeline.text import printable_document
+from pipeline.variants import PAPER_INTERACTIONS
 
-BEYOND = "<!-- beyond the paper -->\n"  # where the page's second part begins
-FOLLOWED = "<!-- followed: written by `python -m benchmarks.following --year` -->\n"  # where its third does
 HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"
 Shown = dict[str, dict[str, str]]  # the Markdown of every figure, by dataset and what it shows
 
@@ -40,49 +41,42 @@ def evidence_of(page: Path) -> Path:
 def write_results_page(lake: Lake, page: Path) -> None:
     """Write the page, its evidence beside it, and figures in a folder of its name.
 
-    The page has two parts, on the paper's models and beyond them. A home that has trainings for one of them
-    alone renews this part and leaves the other as it is, and a third, on following, always. The same results
-    give the same bytes.
+    Both pages have two parts, on the paper's models and beyond them. A home that has trainings for one of
+    them alone renews this part and leaves the other as it is, and a third, on following, always. The same
+    results give the same bytes.
     """
     datasets = read_measured(lake)
     if not datasets:
         raise FileNotFoundError(f"no model is trained on {lake.home}: `ldg run` makes them")
-    (papers, beyond_it), followed = earlier_parts(page), followed_part(page)
-    if any(data.has_papers_models for data in datasets) or not papers:
-        papers = write_papers_part(lake, datasets, page)
-    beyond_it = beyond.section(datasets) or beyond_it
-    parts = [papers, *([BEYOND, beyond_it] if beyond_it else []), *([FOLLOWED, followed] if followed else [])]
-    write_text(printable_document("\n".join(parts)), page)
-
-
-def earlier_parts(page: Path) -> tuple[str, str]:
-    """The two parts of the page that is there, each empty if it is not."""
-    text = page.read_text(encoding="utf-8") if page.exists() else ""
-    papers, _, beyond_it = text.partition(f"\n{FOLLOWED}\n")[0].partition(f"\n{BEYOND}\n")
-    return papers, beyond_it
-
-
-def followed_part(page: Path) -> str:
-    """The third part, on a year as if followed: no home of trainings renews it."""
-    return page.read_text(encoding="utf-8").partition(f"\n{FOLLOWED}\n")[2] if page.exists() else ""
+    evidence = evidence_of(page)
+    first, behind = read_parts(page), read_parts(evidence)
+    if any(data.has_papers_models for data in datasets) or not first.papers:
+        sessions, shown = read_sessions(lake), write_figures(lake, datasets, page.with_suffix(""))
+        first = replace(first, papers=page_text(datasets, sessions, evidence.name))
+        behind = replace(behind, papers=evidence_text(datasets, sessions, shown, page.name))
+    if trained := beyond.trained(datasets):
+        first = replace(first, beyond=beyond.section(trained, evidence.name))
+        behind = replace(behind, beyond=beyond.evidence(trained))
+    write_parts(first, page)
+    write_parts(replace(behind, papers=behind.papers or evidence_head(page.name)), evidence)
 
 
 def write_followed_part(text: str, page: Path) -> None:
-    """Renew the third part and leave the others."""
-    earlier = page.read_text(encoding="utf-8").partition(f"\n{FOLLOWED}\n")[0]
-    write_text(printable_document("\n".join([earlier, FOLLOWED, text])), page)
+    """Renew the third part of the page and of its evidence, and leave the others."""
+    evidence = evidence_of(page)
+    first, behind = read_parts(page), read_parts(evidence)
+    write_parts(replace(first, followed=followed.in_short(text, evidence.name)), page)
+    papers = behind.papers or evidence_head(page.name)
+    write_parts(replace(behind, papers=papers, followed=followed.in_full(text)), evidence)
 
 
-def write_papers_part(lake: Lake, datasets: list[Measured], page: Path) -> str:
-    """The part on the paper's models; figures and evidence are written beside the page."""
-    folder = page.with_suffix("")
+def write_figures(lake: Lake, datasets: list[Measured], folder: Path) -> Shown:
+    """Draw every figure into the folder, where no other one stays."""
     shown = {data.name: figures.store(figures.draw(lake, data), data, folder) for data in datasets}
     figures.remove_others(
         folder, {f"{name}_{shows}.svg" for name, drawings in shown.items() for shows in drawings}
     )
-    sessions = read_sessions(lake)
-    write_text(printable_document(evidence_text(datasets, sessions, shown, page.name)), evidence_of(page))
-    return page_text(datasets, sessions, evidence_of(page).name)
+    return shown
 
 
 def page_text(datasets: list[Measured], sessions: list[Session], evidence: str) -> str:
@@ -94,7 +88,7 @@ def page_text(datasets: list[Measured], sessions: list[Session], evidence: str) 
         f"{circumstances.in_short(datasets, sessions).strip()} {statistics_in_short(datasets)} Every row, "
         f"interval, figure and circumstance is on the page of [evidence]({evidence}).\n",
         *(part for data in datasets for part in predictions_in_short(data)),
-        *agreements(datasets),
+        *agreements_in_short(datasets, evidence),
         "## Claims, decided by evidence\n",
         "Where differences between our own runs, seed by seed, prove a claim it *holds*; in brackets: in how "
         "many rows it is true of the mean.\n",
@@ -148,29 +142,51 @@ def predictions_in_short(data: Measured) -> list[str]:
     return [
         f"## Table 3: {data.title}\n",
         laid_out(data.printed_3, is_shown),
-        *with_break(data.printed_3.notes),
+        papers_verdict(data),
     ]
 
 
-def with_break(notes: tuple[str, ...]) -> list[str]:
-    """Notes as paragraphs."""
-    return [f"{note}\n" for note in notes]
+def papers_verdict(data: Measured) -> str:
+    """In a sentence whether a model of the paper beats all that learns nothing; nothing where none is there.
+
+    The second part has the models beyond the paper, so this one speaks of the paper's alone.
+    """
+    cells = (row[f"{MAR.name}_{how}_mean"] for row in data.table_3 for how in PAPER_INTERACTIONS)
+    best = min((mean for mean in cells if mean is not None), default=None)
+    if best is None or not data.baselines:
+        return ""
+    return best_against_counting("model of the paper", best, data.baselines[0]) + "\n"
 
 
-def agreements(datasets: list[Measured]) -> list[str]:
-    """Table 4 of every dataset."""
+def agreements_in_short(datasets: list[Measured], evidence: str) -> list[str]:
+    """Table 4 of all datasets as one, each with its first interaction; the evidence has every one."""
     shown = [data for data in datasets if data.table_4]
-    parts = [part for data in shown for part in (f"## Table 4: {data.title}\n", laid_out(data.printed_4))]
-    return [*parts, *with_break(shown[0].printed_4.notes)] if shown else []
+    if not shown:
+        return []
+    sections = [
+        replace(section, title=f"{data.title}, {section.title}")
+        for data in shown
+        for section in data.printed_4.sections[:1]
+    ]
+    notes = " ".join(
+        [*shown[0].printed_4.notes, f"Every interaction is on the page of [evidence]({evidence})."]
+    )
+    return ["## Table 4\n", laid_out(replace(shown[0].printed_4, sections=tuple(sections))), f"{notes}\n"]
+
+
+def agreements(data: Measured) -> list[str]:
+    """Table 4 of a dataset in full."""
+    if not data.table_4:
+        return []
+    notes = [f"{note}\n" for note in data.printed_4.notes]
+    return [f"## Table 4: {data.title}\n", laid_out(data.printed_4), *notes]
 
 
 def evidence_text(datasets: list[Measured], sessions: list[Session], shown: Shown, page: str) -> str:
     """The page of evidence: how it was run, all rows, every difference behind a verdict, all figures."""
     titles = {data.name: data.title for data in datasets}
     parts = [
-        HEAD,
-        "# Evidence for the paper's results\n",
-        f"What stands behind [the page of results]({page}).\n",
+        evidence_head(page),
         "## How it was run\n",
         circumstances.completeness(datasets),
         circumstances.machine(sessions),
@@ -181,6 +197,7 @@ def evidence_text(datasets: list[Measured], sessions: list[Session], shown: Show
         laid_out(table_2([row for data in datasets for row in data.table_2], titles)),
         nodes_note(datasets),
         *(part for data in datasets for part in predictions(data, shown[data.name])),
+        *(part for data in datasets for part in agreements(data)),
         *(part for data in datasets for part in learned_graphs(data, shown[data.name])),
         "## Claims\n",
         CLAIMS_NOTE,
@@ -197,6 +214,17 @@ def evidence_text(datasets: list[Measured], sessions: list[Session], shown: Show
         missed(datasets),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def evidence_head(page: str) -> str:
+    """What the page of evidence begins with."""
+    return "\n".join(
+        (
+            HEAD,
+            "# Evidence for the paper's results\n",
+            f"What stands behind [the page of results]({page}).\n",
+        )
+    )
 
 
 CLAIMS_NOTE = (

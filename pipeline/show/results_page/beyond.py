@@ -1,13 +1,13 @@
 """Beyond the paper: the relational-event model beside the best that learns nothing, what carries it, when."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, stdev
 
 import polars as pl
 
-from pipeline.names import COMMUNICATION_FREQUENCY, FREQUENCY, NEVER_SEEN
+from pipeline.names import BRIEF_METRICS, COMMUNICATION_FREQUENCY, FREQUENCY, HITS_AT, MAR, MRR, NEVER_SEEN
 from pipeline.rem_variants import GROUPS, HISTORY, REM, rem_variants
-from pipeline.show.labels import NONE, baseline_label, number
+from pipeline.show.labels import NONE, baseline_label, count, number
 from pipeline.show.results_page import calibration
 from pipeline.show.results_page.evidence import Difference, paired
 from pipeline.show.results_page.markdown import table
@@ -15,34 +15,55 @@ from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_mo
 from pipeline.show.tables import Row
 
 BLIND = f"{REM}_role_blind"
-METRICS = {"mar": 2, "hits_at_10": 3, "mrr": 3}  # with their decimals
-FINE_METRICS = dict.fromkeys(METRICS, 4)  # where the truth is nearly always first
-HEADINGS = ("MAR ↓", "HITS@10 ↑", "MRR ↑", "never seen: MAR ↓", "never seen: HITS@10 ↑")
+DECIMALS = {MAR.name: 2, HITS_AT[10].name: 3, MRR.name: 3}
+FINE_DECIMALS = dict.fromkeys(DECIMALS, 4)  # where the truth is nearly always first
+NEVER_SEEN_DECIMALS = {MAR.name: 1, HITS_AT[10].name: 3}
+HEADINGS = (
+    *(metric.heading for metric in BRIEF_METRICS),
+    *(f"never seen: {metric.heading}" for metric in (MAR, HITS_AT[10])),
+)
 COUNTING = {FREQUENCY: "all events counted", COMMUNICATION_FREQUENCY: "communications counted"}
 
+HEADING = "## Beyond the paper\n"
 INTRODUCTION = (
     "[REM](history.md) learns from statistics of the past. It is trained on the training period, every "
     "choice is made on validation, and test communications are ranked once, weights frozen, in both "
     "directions. Mean ± std over seeds; differences are in MAR, seed by seed, with their 95 % interval. "
     "*Never seen*: pairs without an event before. Models of other libraries on the same events are "
-    "[beside it](peers.md).\n"
+    "[beside it](peers.md)."
 )
 
 
-def section(datasets: list[Measured]) -> str:
-    """The whole part; nothing if no relational-event model is trained."""
-    trained = [data for data in datasets if not of_rem(data.scores).is_empty()]
-    if not trained:
-        return ""
-    parts = ["## Beyond the paper\n", INTRODUCTION]
-    for data in trained:
-        parts += [
-            f"### {data.title}\n",
-            predictors(data),
-            agreement(data),
-            ablations(data),
-            calibration.section(data),
-        ]
+def trained(datasets: list[Measured]) -> list[Measured]:
+    """The datasets that a relational-event model is trained on."""
+    return [data for data in datasets if not of_rem(data.scores).is_empty()]
+
+
+def section(datasets: list[Measured], evidence: str) -> str:
+    """The part of the page of results: every dataset in one table, then a finding of each table behind it."""
+    findings = [
+        f"- {data.title}: {' '.join(sentences)}"
+        for data in datasets
+        if (
+            sentences := [
+                one
+                for one in (agreement_found(data), ablations_found(data), calibration.in_short(data))
+                if one
+            ]
+        )
+    ]
+    link = (
+        f"Every known graph, variant and tenth is on the page of [evidence]({evidence}#beyond-the-paper).\n"
+    )
+    parts = [HEADING, f"{INTRODUCTION} {link}", predictors(datasets), *findings]
+    return "\n".join(parts) + ("\n" if findings else "")
+
+
+def evidence(datasets: list[Measured]) -> str:
+    """The part of the page of evidence: known graphs, what carries the model, when the next event comes."""
+    parts = [HEADING]
+    for data in datasets:
+        parts += [f"### {data.title}\n", agreement(data), ablations(data), calibration.section(data)]
     return "\n".join(part for part in parts if part)
 
 
@@ -53,10 +74,19 @@ def of_rem(rows: pl.DataFrame) -> pl.DataFrame:
 
 def decimals_of(data: Measured) -> dict[str, int]:
     """How many decimals each metric needs to tell the predictors of a dataset apart."""
-    return FINE_METRICS if any(row["mar"] < 1 for row in data.baselines) else METRICS
+    return FINE_DECIMALS if any(row[MAR.name] < 1 for row in data.baselines) else DECIMALS
 
 
-def predictors(data: Measured) -> str:
+def predictors(datasets: list[Measured]) -> str:
+    """The predictors of every dataset, below its title."""
+    headings = ["Predictor", "Seeds", "knows who acted", *HEADINGS, "better by"]
+    rows = []
+    for data in datasets:
+        rows += [[f"**{data.title}**", *[""] * (len(headings) - 1)], *predictor_rows(data)]
+    return table(headings, rows, left=3)
+
+
+def predictor_rows(data: Measured) -> list[list[str]]:
     """The model with and without roles, each above the best predictor without learning that knows as much."""
     rows = []
     for variant, by_role in ((REM, True), (BLIND, False)):
@@ -64,41 +94,42 @@ def predictors(data: Measured) -> str:
         scores = data.score(variant, HISTORY)
         knows = "yes" if by_role else "no"
         if scores and best is not None:
-            gain = Difference("", tuple(best["mar"] - mar for mar in scores.values()))
+            gain = Difference("", tuple(best[MAR.name] - mar for mar in scores.values()))
             rows.append(
                 [
                     data.model(variant),
                     str(len(scores)),
                     knows,
                     *model_cells(data, variant),
-                    change(gain, decimals_of(data)["mar"]),
+                    change(gain, decimals_of(data)[MAR.name]),
                 ]
             )
         if best is not None:
             label = baseline_label(best["baseline"], best["relation"])
             rows.append([label, NONE, knows, *baseline_cells(best, decimals_of(data)), ""])
-    headings = ["Predictor", "Seeds", "knows who acted", *HEADINGS, "better by"]
-    return table(headings, rows, left=3)
+    return rows
 
 
 def best_baseline(data: Measured, *, by_role: bool) -> Row | None:
     """The predictor without learning with the lowest MAR among those that know no more."""
     allowed = [row for row in data.baselines if by_role or not row["by_role"]]
-    return min(allowed, key=lambda row: row["mar"], default=None)
+    return min(allowed, key=lambda row: row[MAR.name], default=None)
 
 
 def model_cells(data: Measured, variant: str) -> list[str]:
     """The metrics of a trained variant, of all test communications and of pairs never seen."""
     never = of_model(data.groups, variant, HISTORY).filter(pl.col("value") == NEVER_SEEN)
     decimals = decimals_of(data)
-    cells = [mean_and_std(data.score(variant, HISTORY, metric), decimals[metric]) for metric in METRICS]
-    return [*cells, mean_and_std(by_seed(never, "mar"), 1), mean_and_std(by_seed(never, "hits_at_10"), 3)]
+    cells = [mean_and_std(data.score(variant, HISTORY, metric), decimals[metric]) for metric in DECIMALS]
+    cells += [mean_and_std(by_seed(never, metric), places) for metric, places in NEVER_SEEN_DECIMALS.items()]
+    return cells
 
 
 def baseline_cells(row: Row, decimals: dict[str, int]) -> list[str]:
     """The same of a predictor that learns nothing."""
-    cells = [number(row[metric], decimals[metric]) for metric in METRICS]
-    return [*cells, number(row["never_seen_mar"], 1), number(row["never_seen_hits_at_10"], 3)]
+    cells = [number(row[metric], decimals[metric]) for metric in DECIMALS]
+    cells += [number(row[f"never_seen_{metric}"], places) for metric, places in NEVER_SEEN_DECIMALS.items()]
+    return cells
 
 
 def mean_and_std(values: BySeed, decimals: int) -> str:
@@ -122,48 +153,95 @@ def change(difference: Difference | None, decimals: int) -> str:
 
 def agreement(data: Measured) -> str:
     """AUC (%) of the latent graph at the end of training with the final known ones, beside counting."""
-    at_end = data.auc.filter(pl.col("snapshot") == "final", pl.col("edge_type").is_null())
-    columns: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]] = [
-        ("REM, excitation", lambda rows: of_model(rows, REM, HISTORY).filter(pl.col("attention") == "final")),
-        *(
-            (title, lambda rows, counted=counted: rows.filter(pl.col("variant") == counted))
-            for counted, title in COUNTING.items()
-        ),
+    rows = [
+        [relation, *(auc_cell(values) for values in columns)]
+        for relation, columns in agreements(data).items()
     ]
-    rows = []
-    for relation in data.relations:
-        of_relation = at_end.filter(pl.col("relation") == relation).with_columns(auc=100 * pl.col("auc"))
-        cells = [auc_cell(chosen(of_relation)) for _, chosen in columns]
-        if cells[0] != NONE:
-            rows.append([relation, *cells])
     if not rows:
         return ""
     return "AUC (%) with the known graphs at the end of training:\n\n" + table(
-        ["Relation", *(title for title, _ in columns)], rows
+        ["Relation", "REM, excitation", *COUNTING.values()], rows
     )
 
 
-def auc_cell(rows: pl.DataFrame) -> str:
-    """The AUC of one row, or mean ± std over the seeds of several."""
-    return mean_and_std(dict(enumerate(rows["auc"].to_list())), 1)
+def agreements(data: Measured) -> dict[str, list[list[float]]]:
+    """AUC (%) with each known graph that the model has one with: its own, by seed, then those of counting."""
+    at_end = data.auc.filter(pl.col("snapshot") == "final", pl.col("edge_type").is_null())
+    columns = [
+        of_model(at_end, REM, HISTORY).filter(pl.col("attention") == "final"),
+        *(at_end.filter(pl.col("variant") == counted) for counted in COUNTING),
+    ]
+    by_relation = {
+        relation: [(100 * rows.filter(pl.col("relation") == relation)["auc"]).to_list() for rows in columns]
+        for relation in data.relations
+    }
+    return {relation: values for relation, values in by_relation.items() if values[0]}
+
+
+def agreement_found(data: Measured) -> str:
+    """From where to where the AUC goes over the known graphs, beside that of counting all events."""
+    by_relation = agreements(data)
+    if not by_relation:
+        return ""
+    ours, counted = (
+        [fmean(values[column]) for values in by_relation.values() if values[column]] for column in (0, 1)
+    )
+    text = f"REM's graph has AUC {span(ours)} with {count(len(by_relation), 'known graph')}"
+    return f"{text}, {COUNTING[FREQUENCY]} {span(counted)}." if counted else f"{text}."
+
+
+def span(values: Sequence[float]) -> str:
+    """The lowest and the highest of percentages."""
+    low, high = f"{min(values):.1f}", f"{max(values):.1f}"
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def auc_cell(values: Sequence[float]) -> str:
+    """One AUC, or mean ± std over several seeds."""
+    return mean_and_std(dict(enumerate(values)), 1)
 
 
 def ablations(data: Measured) -> str:
     """Every other variant, with how much worse its MAR is than the whole model's, seed by seed."""
-    whole = data.score(REM, HISTORY)
     rows = [
         [
             data.model(variant),
-            str(len(scores)),
+            str(len(data.score(variant, HISTORY))),
             *model_cells(data, variant),
-            change(paired("", whole, scores), decimals_of(data)["mar"]),
+            change(difference, decimals_of(data)[MAR.name]),
         ]
-        for variant in ablation_names()
-        if (scores := data.score(variant, HISTORY))
+        for variant, difference in ablated(data).items()
     ]
     if not rows:
         return ""
     return "What carries it:\n\n" + table(["Variant", "Seeds", *HEADINGS, "MAR above REM's"], rows)
+
+
+def ablated(data: Measured) -> dict[str, Difference | None]:
+    """How much the MAR of every other variant is above the whole model's; None without a common seed."""
+    whole = data.score(REM, HISTORY)
+    return {
+        variant: paired("", whole, scores)
+        for variant in ablation_names()
+        if (scores := data.score(variant, HISTORY))
+    }
+
+
+def ablations_found(data: Measured) -> str:
+    """How many other variants surely rank worse, and which of them most."""
+    variants = ablated(data)
+    worse = {
+        variant: difference
+        for variant, difference in variants.items()
+        if difference is not None and difference.interval is not None and difference.interval[0] > 0
+    }
+    if not variants:
+        return ""
+    text = f"Of {count(len(variants), 'variant')} {len(worse)} rank worse by their 95 % interval"
+    if not worse:
+        return f"{text}."
+    most = max(worse, key=lambda variant: worse[variant].mean)
+    return f"{text}, {data.model(most)} the most: {change(worse[most], decimals_of(data)[MAR.name])}."
 
 
 def ablation_names() -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""When the next event comes, on the page of results: scores, and what was forecast beside what came."""
+"""When the next event comes, on the pages of results: scores, and what was forecast beside what came."""
 
 from math import sqrt
 
@@ -33,6 +33,28 @@ def section(data: Measured) -> str:
     )
 
 
+def in_short(data: Measured) -> str:
+    """What the forecasts gain, and in how many tenths they are near what came; nothing without them."""
+    rows = data.waits.to_dicts()
+    if not rows:
+        return ""
+    gains = " and ".join(f"{row['subject']}s {gain(row)}" for row in rows)
+    tenths = " and ".join(
+        f"{sum(off(row) <= NEAR for row in tenths)} of {len(tenths)} tenths of {subject}s"
+        for subject in SUBJECTS
+        if (tenths := of_subject(data.calibration, subject))
+    )
+    return (
+        f"[When](when.md) the next event comes: {gains} nats gained over the best that learns nothing; an "
+        f"event within a day is within {NEAR} of the forecast in {tenths}."
+    )
+
+
+def gain(row: Row) -> str:
+    """What is gained over the best predictor that learns nothing, in nats."""
+    return NONE if row["gain"] is None else f"{row['gain']:+.2f}"
+
+
 def scores(rows: list[Row]) -> str:
     """One line per subject: how much is gained over the best predictor that learns nothing."""
     headings = ["Subject", "waits", "gain, nats ↑", "PIT distance ↓", "Brier 1 d ↓", "skill over frequency ↑"]
@@ -42,7 +64,7 @@ def scores(rows: list[Row]) -> str:
             [
                 row["subject"],
                 f"{row['waits']:,} and {row['open_waits']:,} open",
-                NONE if row["gain"] is None else f"{row['gain']:+.2f}",
+                gain(row),
                 number(row["pit_distance"], 3),
                 number(row["brier_1d"], 4),
                 number(row["brier_skill_1d"], 2),

@@ -95,7 +95,7 @@ def by_seed(rows: pl.DataFrame, column: str) -> BySeed:
 
 def read_measured(lake: Lake) -> list[Measured]:
     """Every dataset of the warehouse that has a trained model, in the paper's order, then by name."""
-    with duckdb.connect(str(checked(lake.warehouse)), read_only=True) as warehouse:
+    with duckdb.connect(str(existing_warehouse(lake.warehouse)), read_only=True) as warehouse:
         tables = {name: warehouse.sql(query).pl() for name, query in QUERIES.items()}
         datasets = tables.pop("dataset_stats").to_dicts()
         return [
@@ -137,8 +137,8 @@ def measured(
     )
 
 
-def checked(warehouse: Path) -> Path:
-    """The warehouse's path, if there is one."""
+def existing_warehouse(warehouse: Path) -> Path:
+    """The warehouse's path; an error that says how to make it if there is none."""
     if not warehouse.exists():
         raise FileNotFoundError(f"{warehouse} is not there: `ldg run` makes it")
     return warehouse

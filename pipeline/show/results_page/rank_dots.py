@@ -29,7 +29,7 @@ def table_3_dots(data: Measured) -> Figure | None:
         point
         for row in data.printed_rows()
         for series, cell in ((OURS, "{}"), (PUBLISHED, "{}_published"))
-        for point in cells(row, series, cell)
+        for point in points_of_row(row, series, cell)
     ]
     for baseline, label in BASELINES.items():
         points += constant(label, data.baseline(baseline))
@@ -42,12 +42,12 @@ def association_dots(data: Measured) -> Figure | None:
     points = []
     for row in data.table_3:
         if row["variant"] in names:
-            points += cells(row, OURS, "{}")
+            points += points_of_row(row, OURS, "{}")
             points += constant(row["model"], associates_alone(data, row["model"]))
     return dots(f"{data.title}: MAR of DyRep by association graph, and of its associates alone", points)
 
 
-def cells(row: Row, series: str, cell: str) -> list[Point]:
+def points_of_row(row: Row, series: str, cell: str) -> list[Point]:
     """Both interactions of a row of Table 3: mean, and one std to either side where there is one."""
     points = []
     for how in PAPER_INTERACTIONS:

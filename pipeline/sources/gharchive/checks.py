@@ -5,29 +5,18 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipeline.lake import Lake
+from pipeline.names import KINDS
 from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.sources.gharchive.account import read_account, unreadable
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA, QUARANTINE_SCHEMA
 
-KINDS = frozenset({"association", "communication"})
+LARGEST_QUARANTINED_SHARE = 0.01  # of the events of a run's days
 
 
 def unbalanced_files(account: pl.DataFrame) -> list[str]:
     """Files whose events are not all kept, ignored, duplicates or quarantined; empty when the sum holds."""
     parts = pl.sum_horizontal("kept", "ignored", "duplicates", "quarantined")
     return account.filter(pl.col("events") != parts)["file"].to_list()
-
-
-def files_unlike_tables(account: pl.DataFrame, events: pl.DataFrame, quarantine: pl.DataFrame) -> list[str]:
-    """Files whose rows in the tables are not as many as the account says; empty when all agree."""
-    differing = []
-    for table, column in ((events, "kept"), (quarantine, "quarantined")):
-        written = table.group_by("file").len()
-        joined = (
-            account.select("file", column).join(written, on="file", how="full", coalesce=True).fill_null(0)
-        )
-        differing += joined.filter(pl.col(column) != pl.col("len"))["file"].to_list()
-    return sorted(set(differing))
 
 
 def quarantined_share(account: pl.DataFrame) -> float:
@@ -56,7 +45,7 @@ def event_faults(events: pl.DataFrame) -> list[str]:
     for name in ("event_id", "type", "kind", "actor", "counterpart", "created_at", "file"):
         if gaps := events[name].null_count():
             faults.append(f"{name} is null in {gaps:,} rows")
-    if strange := sorted(set(events["kind"].unique().drop_nulls()) - KINDS):
+    if strange := sorted(set(events["kind"].unique().drop_nulls()) - set(KINDS)):
         faults.append(f"kind has {strange}")
     lower = pl.col("actor").str.to_lowercase() == pl.col("counterpart").str.to_lowercase()
     if selves := events.filter(lower).height:

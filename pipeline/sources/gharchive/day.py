@@ -47,7 +47,7 @@ class DayAccount:
     ignored: int
     duplicates: int
     quarantined: int
-    rate: float  # events a second over the files read now; 0.0 when all were read before
+    rate: float  # events per second over the files read now; 0.0 when all were read before
     notes: tuple[str, ...]  # what is wrong with which file
     gone: tuple[Hour, ...] = ()  # hours for want of which the day was not read, and stays as it was
 

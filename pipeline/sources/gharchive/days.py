@@ -170,8 +170,7 @@ def read_alone(
 ) -> DayAccount:
     """Read a day under its lock and that of the day before, whose last hour may hold the same events.
 
-    A day of which hours are gone since it was read stays as it is: what is stored is not lost for want of
-    them.
+    A day of which hours are gone since it was read stays as it is: what is stored is not lost with them.
     """
     with days_locked(lake, [day - DAY, day], work, log):
         if gone := hours_gone(day, lake, rules):

@@ -1,6 +1,5 @@
 """The archive's hours: how their files are named, which of them exist, and when a missing one is settled."""
 
-import re
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -8,22 +7,11 @@ FIRST_DAY = date(2011, 2, 12)
 PACIFIC = ZoneInfo("America/Los_Angeles")
 PACIFIC_DAYS = (date(2012, 3, 11), date(2014, 12, 31))
 SETTLED_AFTER = timedelta(hours=12)
-HOUR_FILE = re.compile(r"(\d{4}-\d{2}-\d{2})-(\d|1\d|2[0-3])\.json\.gz")
 
 
 def file_name(day: date, hour: int) -> str:
     """Name of an hour's file; the hour is not zero-padded, the archive refuses it otherwise."""
     return f"{day.isoformat()}-{hour}.json.gz"
-
-
-def parse_file_name(name: str) -> tuple[date, int]:
-    """The day and the hour an hour file is named for."""
-    match = HOUR_FILE.fullmatch(name)
-    if match is None:
-        raise ValueError(
-            f"not the name of an hour file: {name!r}; the archive's are like 2015-01-01-0.json.gz"
-        )
-    return date.fromisoformat(match[1]), int(match[2])
 
 
 def _named_in_pacific_time(day: date) -> bool:

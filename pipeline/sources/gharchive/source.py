@@ -3,17 +3,21 @@
 from datetime import date
 
 from pipeline.event_table import EventTable, Split
-from pipeline.settings import Settings
+from pipeline.settings import Settings, variable
+from pipeline.sources.gharchive.days import bring_shared
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork import SubnetworkRule, read_subnetwork, subnetwork_table
-from pipeline.sources.source import DatasetSpec, RawStep, Source
+from pipeline.sources.source import DatasetSpec, Log, Place, RawStep, Source
+from pipeline.storage.things import subnetwork
 
 
 class GitHub(Source):
     """Public events on GitHub: hour files become events, events a dense subnetwork."""
 
+    title = "GH Archive"
     steps = (RawStep(("gharchive_files", "github_events"), daily=True), RawStep(("github/subnetwork",)))
+    shared_with_table = (subnetwork(),)
 
     def datasets(self, settings: Settings) -> list[DatasetSpec]:  # noqa: ARG002 - always the same one
         """The dense subnetwork."""
@@ -27,6 +31,14 @@ class GitHub(Source):
                 github_table,
             )
         ]
+
+    def place(self, settings: Settings) -> Place:
+        """The archive itself, or a folder of its hour files."""
+        return Place(settings.gharchive_url, variable("gharchive_url"))
+
+    def bring_shared(self, settings: Settings, work: str, log: Log | None = None) -> None:
+        """Bring the days of the window that another home has read."""
+        bring_shared(settings.lake, *self.days(settings), work, log)
 
     def days(self, settings: Settings) -> tuple[date, date]:
         """From the first day of earlier follows to the end of the window."""

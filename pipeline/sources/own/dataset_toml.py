@@ -13,13 +13,13 @@ import msgspec
 from pipeline.event_table import Split, is_time_zone
 from pipeline.schemas import EDGES, EVENTS, NODES
 from pipeline.sources.own.times import EARLIEST, LATEST, YEARS
+from pipeline.text import shortened
 from pipeline.variants import models_for
 
 FORMATS = (".csv", ".csv.gz", ".parquet")
 # The relation of a dataset whose ties are given as graphs only, or not at all.
 TIES = "Association"
 LARGEST = 32 * 1024  # bytes; reading a TOML can take time with the square of its size
-LONGEST_VALUE = 200  # characters of a value that a message repeats
 # What columns are called on the way into an event table, and in its exports.
 RESERVED = {"time", "relation", *EVENTS.names, *NODES.names, *EDGES.names}
 
@@ -218,15 +218,6 @@ def require_own_columns(names: tuple[str, ...]) -> None:
             raise ValueError(f"columns names {name!r}, which an event table has already: rename the column")
         if times > 1:
             raise ValueError(f"columns names {shortened(name)} twice; it takes each column once")
-
-
-def shortened(value: object) -> str:
-    """`value` as Python writes it, short enough for a message."""
-    try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
-        return f"too large a value ({type(value).__name__})"
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def toml_fault_in_words(error: str, values: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ class Own(Source):
     `taken` are names of other sources' datasets, which no folder can have.
     """
 
+    title = "Own events"
     taken: frozenset[str]
 
     def datasets(self, settings: Settings) -> list[DatasetSpec]:

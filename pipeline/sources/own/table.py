@@ -13,10 +13,9 @@ from pipeline.sources.own.dataset_toml import (
     OwnDataError,
     Pairs,
     read_dataset_toml,
-    shortened,
 )
 from pipeline.sources.own.times import TimesError, moments
-from pipeline.text import printable
+from pipeline.text import printable, shortened
 
 
 def own_table(name: str, folder: Path) -> EventTable:

@@ -1,144 +1,27 @@
-"""The paper's experiments as a home: its two data sets, its settings, every training behind its tables."""
+"""The paper's experiments as a home: its two data sets, its settings, every training behind its tables.
 
-import shutil
-from collections.abc import Mapping
-from pathlib import Path
+`prepare(data, home, environment)` makes it; `is_the_papers(home)` tells it from that of a trial;
+`home_environment(home)` reads what is pinned there; `trainings()` lists what is trained.
+"""
 
-from dotenv import dotenv_values
-
-from pipeline.lake import Lake, replacing, write_text
-from pipeline.rem_variants import REM
-from pipeline.settings import Settings, environment_lines, variable
-from pipeline.sources.social_evolution.events import RELATIONS
-from pipeline.variants import (
-    CONCAT,
-    DYREP,
-    DYREP_RANDOM,
-    DYREP_WIDE,
-    LDG_FREQUENCY,
-    PAPER_INTERACTIONS,
-    PRIORS,
-    dyrep_on,
-    ldg,
-    variant_key,
+from pipeline.sources.paper.experiments import trainings
+from pipeline.sources.paper.home import (
+    FREE,
+    GITHUB_FILES,
+    GITHUB_TOML,
+    PaperError,
+    home_environment,
+    is_the_papers,
+    prepare,
 )
 
-GITHUB, SOCIAL_EVOLUTION = "github_2013", "social_evolution"
-GITHUB_FILES = ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet")
-SOCIAL_EVOLUTION_FILE = "SocialEvolution.zip"
-GITHUB_TOML = Path(__file__).with_name("github_2013.toml")
-
-# The rows of Table 3, and what Figs. 5 and 8 add to them. DyRep stands on CloseFriend and on Follow.
-COMMON = (
-    DYREP,
-    DYREP_RANDOM,
-    DYREP_WIDE,
-    *(ldg(attention, prior) for attention in ("random", "learned") for prior in PRIORS),
-    LDG_FREQUENCY,
-)
-VARIANTS = {
-    GITHUB: COMMON,
-    SOCIAL_EVOLUTION: (*COMMON, *(dyrep_on(name) for name in RELATIONS if name != "CloseFriend")),
-}
-CONCAT_ONLY = (DYREP_WIDE,)
-
-# What the paper states of training; data rules are the defaults, and all of them are written down.
-PAPER_ENVIRONMENT = {
-    "LDG_DATASETS": ",".join(VARIANTS),
-    "LDG_VARIANTS": ",".join((*VARIANTS[SOCIAL_EVOLUTION], REM)),
-    "LDG_SEEDS": "10",
-    "LDG_EPOCHS": "5",
-    "LDG_BATCH": "200",
-    "LDG_LEARNING_RATE": "0.0002",
-}
-# These say where, how fast and what is refused, not what comes out; nor does following the archive.
-FREE = (
-    "LDG_HOME",
-    "LDG_LARGEST_HOUR",
-    "LDG_RETRY_SECONDS",
-    "LDG_SCHEDULE",
-    "LDG_STORE",
-    "LDG_TRAININGS",
-    "LDG_ALERT_WEBHOOK",
-    "LDG_ALERT_COMMAND",
-    *(variable(name) for name in Settings.model_fields if name.startswith("follow_")),
-)
-ENVIRONMENT_HEAD = "# The settings of the paper's experiments, written when it was prepared.\n"
-
-
-class PaperError(ValueError):
-    """The home of the paper's experiments cannot be prepared; the message says why and what to do."""
-
-
-def trainings() -> list[tuple[str, str]]:
-    """Dataset and variant of every training behind the paper's tables and figures."""
-    return [
-        (dataset, variant_key(name, interaction))
-        for dataset, names in VARIANTS.items()
-        for name in names
-        for interaction in PAPER_INTERACTIONS
-        if interaction == CONCAT or name not in CONCAT_ONLY
-    ]
-
-
-def prepare(data: Path, home: Path, environment: Mapping[str, str]) -> bool:
-    """Make `home` the paper's from the real files in `data`; False if it was so already.
-
-    `environment` may try other training settings (fewer seeds, say): they are written into the home's `.env`,
-    which in `ldg reproduce` takes precedence over the shell. A home with other settings is refused.
-    """
-    check_data(data)
-    ours = pinned((data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE).resolve(), environment)
-    path = home / ".env"
-    theirs = home_environment(home)
-    if theirs is not None and theirs != ours:
-        raise PaperError(
-            f"{path} holds other settings: {differing_settings(theirs, ours)}. "
-            "Name another home (LDG_HOME=…), or remove that file if this home is to have the new settings."
-        )
-    folder = Lake(home).own / GITHUB
-    for source in (*(data / GITHUB / name for name in GITHUB_FILES), GITHUB_TOML):
-        with replacing(folder / ("dataset.toml" if source == GITHUB_TOML else source.name)) as temporary:
-            shutil.copyfile(source, temporary)
-    if theirs is None:
-        write_text(ENVIRONMENT_HEAD + environment_lines(ours), path)
-    return theirs is None
-
-
-def check_data(data: Path) -> None:
-    """Refuse a folder that lacks one of the real files."""
-    wanted = [data / GITHUB / name for name in GITHUB_FILES]
-    wanted.append(data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE)
-    missing = [str(path) for path in wanted if not path.is_file()]
-    if missing:
-        raise PaperError(f"there is no {', no '.join(missing)}; docs/operations.md says what DATA must hold")
-
-
-def pinned(source: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Every setting that decides a result, as the home's `.env` pins it; `source` is Social Evolution's."""
-    tried = {name: environment[name] for name in PAPER_ENVIRONMENT if environment.get(name, "").strip()}
-    wanted = {**PAPER_ENVIRONMENT, **tried, "LDG_SOCIAL_EVOLUTION": str(source)}
-    every = {**wanted, **Settings.from_environment(wanted).environment()}
-    return {name: text for name, text in every.items() if name not in FREE}
-
-
-def home_environment(home: Path) -> dict[str, str] | None:
-    """The settings in a home's `.env`, or None where there is no such file."""
-    if not (home / ".env").exists():
-        return None
-    return {name: text or "" for name, text in dotenv_values(home / ".env", interpolate=False).items()}
-
-
-def differing_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """Which settings differ, and how."""
-    names = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
-    return "; ".join(
-        f"{name} is {theirs.get(name, 'not set')!r} there, {ours.get(name, 'not set')!r} here"
-        for name in names
-    )
-
-
-def is_the_papers(home: Path) -> bool:
-    """Whether a home has the paper's settings, not those of a trial."""
-    pins = home_environment(home) or {}
-    return pins == pinned(Path(pins.get("LDG_SOCIAL_EVOLUTION", "")), {})
+__all__ = [
+    "FREE",
+    "GITHUB_FILES",
+    "GITHUB_TOML",
+    "PaperError",
+    "home_environment",
+    "is_the_papers",
+    "prepare",
+    "trainings",
+]

@@ -1,15 +1,16 @@
 """Social Evolution as a source: the dataset of this name, and which of its rows the settings ask for."""
 
 from pipeline.event_table import EventTable
-from pipeline.settings import Settings
+from pipeline.settings import Settings, variable
 from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import read_social_evolution
-from pipeline.sources.source import DatasetSpec, RawStep, Source
+from pipeline.sources.source import DatasetSpec, Place, RawStep, Source
 
 
 class SocialEvolution(Source):
     """The archive of an undergraduate dormitory, a zip, a folder or a URL that LDG_SOCIAL_EVOLUTION names."""
 
+    title = "Social Evolution"
     steps = (RawStep(("social_evolution_files",)),)
 
     def datasets(self, settings: Settings) -> list[DatasetSpec]:
@@ -29,6 +30,10 @@ class SocialEvolution(Source):
     def missing(self, settings: Settings) -> str | None:
         """Nothing is fetched by default: the user must say where the archive is."""
         return None if settings.social_evolution else "LDG_SOCIAL_EVOLUTION names no source"
+
+    def place(self, settings: Settings) -> Place:
+        """The zip, folder or URL."""
+        return Place(settings.social_evolution, variable("social_evolution"))
 
 
 def table_of_settings(settings: Settings) -> EventTable:

@@ -2,24 +2,19 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
 
-from assets.headless.apart import IMPORTED, Tell, run_apart
-from tests.whole_system import ROOT, wait_for
+from assets.headless.apart import Tell, run_apart
+from tests.forks import FORKING
+from tests.whole_system import wait_for
 
-THREADS = """
-import importlib, sys
-from pathlib import Path
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-print(*sorted(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")))
-"""
+pytestmark = FORKING
 
 
 def count(until: int, tell: Tell) -> None:
@@ -81,17 +76,15 @@ def test_the_end_of_the_pipe_is_the_end_of_the_process() -> None:
     wait_for(lambda: not psutil.pid_exists(heard[0]))
 
 
+def tell_threads_of_parent(tell: Tell) -> None:
+    for thread in Path(f"/proc/{os.getppid()}/task").iterdir():
+        tell((thread / "comm").read_text().strip())
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only there is anything imported before a fork")
 def test_no_pool_of_threads_starts_before_a_fork_since_it_would_be_dead_after_it() -> None:
-    command = [sys.executable, "-c", THREADS, *IMPORTED]
-    threads = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    code, printed, threads = outcome(tell_threads_of_parent)
+    assert (code, printed) == (0, "")
     # What frees memory in the background is made for forks.
     assert set(threads) <= {"python", "jemalloc_bg_thd", "polars-ooc-clea"}
     assert threads.count("python") == 1

@@ -2,7 +2,8 @@
 
 import pytest
 
-from assets.headless.side_by_side import LEARNED, Outcome, Training, seconds_left
+from assets.headless.learning import LEARNED, Training, WaitingTimes
+from assets.headless.side_by_side import Outcome, seconds_left
 from pipeline.rem_variants import LDG
 from pipeline.variants import model_named
 
@@ -25,6 +26,14 @@ def test_learned_attention_weighs_more_and_frequency_waits_for_its_weights() -> 
 def test_a_relational_event_model_waits_for_the_ldg_it_reads() -> None:
     assert training("rem_attention-history").needs == {training(LDG).key}
     assert training("rem-history").needs == set()
+
+
+def test_waiting_times_need_no_training_and_are_a_step_of_their_own() -> None:
+    waits = WaitingTimes("office", events=100)
+    assert waits.needs == set()
+    assert waits.weight == training("dyrep-concat").weight
+    assert str(waits.step()) == str(waits) == "office/waiting_times"
+    assert str(training("dyrep-concat").step(tasks=2)) == "office/trained_models dyrep-concat"
 
 
 def test_seconds_left_follow_from_whole_trainings() -> None:

@@ -25,10 +25,10 @@ from pipeline.lake import Lake, read_parquet
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
-from tests.forks import FORKS
+from tests.forks import FORKING, FORKS
 from tests.todays_archive import World, write_days
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, FORKING]
 
 WORLD = World(people=10, circle=5, crowd=20, events=360)
 RULE = FollowRule(days=9, nodes=11)

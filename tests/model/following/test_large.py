@@ -16,7 +16,7 @@ from pipeline.following.scores import communications, happened, listed_ranks
 from pipeline.following.window import DAY, end_of
 from pipeline.results.pairs import Pairs
 
-FEW_PEOPLE, MANY_PEOPLE = 60, 2_100
+FEW_PEOPLE, MANY_PEOPLE = 60, 1_600
 YESTERDAY = MEASURED_DAY - DAY
 NOW = end_of(YESTERDAY)
 

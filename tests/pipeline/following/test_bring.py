@@ -39,15 +39,22 @@ def test_readings_are_needed_near_the_days_that_are_asked_for() -> None:
     assert [day.day for day in days_to_forget(window, statuses)] == [1, 2, *range(8, 15)]
 
 
+@pytest.fixture
+def a_week(monkeypatch: pytest.MonkeyPatch) -> Window:
+    """Days of which the first are over for good: late data is waited for three days, not fourteen."""
+    monkeypatch.setattr("pipeline.following.bring.LATE_DAYS", 3)
+    return Window(date(2026, 6, 1), date(2026, 6, 7))
+
+
 def test_readings_of_a_day_that_is_over_for_good_are_removed_and_its_events_stay(
-    lake: Lake, tmp_path: Path
+    lake: Lake, tmp_path: Path, a_week: Window
 ) -> None:
-    window = Window(date(2026, 6, 1), date(2026, 6, 18))
+    window = a_week
     write_days(tmp_path, SPARSE, window)
     fetching = FetchSettings(base=str(tmp_path))
     bring(lake, window, fetching, EventRules(), now=LATER)
     days = [day.day for day in window if readings_folder(lake, day).exists()]
-    assert days == list(range(3, 19))
+    assert days == list(range(3, 8))
     assert all(set(statuses) == {"ok"} for statuses in read_statuses(lake, window).values())
     accounts = [account_path(lake, day).read_bytes() for day in window]
     assert bring(lake, window, fetching, EventRules(), now=LATER) == []
@@ -111,9 +118,9 @@ def test_a_day_whose_neighbours_were_not_read_again_is_settled_the_next_time(
 
 
 def test_a_day_before_the_window_costs_none_of_those_whose_files_and_readings_are_gone(
-    lake: Lake, tmp_path: Path
+    lake: Lake, tmp_path: Path, a_week: Window
 ) -> None:
-    archive, window = tmp_path / "archive", Window(date(2026, 6, 2), date(2026, 6, 19))
+    archive, window = tmp_path / "archive", a_week
     longer = Window(window.first - DAY, window.last)
     write_days(archive, SPARSE, longer)
     fetching = FetchSettings(base=str(archive))
@@ -124,8 +131,10 @@ def test_a_day_before_the_window_costs_none_of_those_whose_files_and_readings_ar
     assert bring(lake, longer, fetching, EventRules(), now=LATER) == []
 
 
-def test_a_day_stays_as_it_is_while_its_hours_cannot_be_had_again(lake: Lake, tmp_path: Path) -> None:
-    archive, window = tmp_path / "archive", Window(date(2026, 6, 2), date(2026, 6, 19))
+def test_a_day_stays_as_it_is_while_its_hours_cannot_be_had_again(
+    lake: Lake, tmp_path: Path, a_week: Window
+) -> None:
+    archive, window = tmp_path / "archive", a_week
     longer = Window(window.first - DAY, window.last)
     write_days(archive, SPARSE, longer)
     hour = archive / file_name(window.first, 5)

@@ -7,8 +7,17 @@ import pytest
 
 from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse
-from pipeline.show.results_page import BEYOND, beyond, calibration, earlier_parts, write_results_page
+from pipeline.show.results_page import (
+    HEAD,
+    beyond,
+    calibration,
+    evidence_of,
+    write_followed_part,
+    write_results_page,
+)
+from pipeline.show.results_page.evidence import Difference
 from pipeline.show.results_page.measured import read_measured
+from pipeline.show.results_page.parts import BEYOND, Parts, read_parts
 from tests.small_world import store_results
 
 RELATIONAL = ("rem-history", "rem_role_blind-history", "rem_flat-history", "rem_without_pair-history")
@@ -25,7 +34,12 @@ def rem_results(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def text(rem_results: Lake) -> str:
-    return beyond.section(read_measured(rem_results))
+    return beyond.section(read_measured(rem_results), "results-evidence.md")
+
+
+@pytest.fixture(scope="module")
+def evidence_of_rem(rem_results: Lake) -> str:
+    return beyond.evidence(read_measured(rem_results))
 
 
 def cells(text: str, first: str) -> list[str]:
@@ -45,21 +59,60 @@ def test_each_model_stands_above_the_best_baseline_that_knows_as_much(rem_result
         assert f"| {best['mar']:.2f} |" in lines[at + 1]
 
 
-def test_a_difference_comes_with_its_interval(text: str) -> None:
-    assert re.fullmatch(r"[+-][\d.]+ \[[+-][\d.]+, [+-][\d.]+\]", cells(text, "REM (flat)")[-1])
-    assert len(cells(text, "REM (without pair)")) == 8
+def test_a_difference_comes_with_its_interval(evidence_of_rem: str) -> None:
+    assert re.fullmatch(r"[+-][\d.]+ \[[+-][\d.]+, [+-][\d.]+\]", cells(evidence_of_rem, "REM (flat)")[-1])
+    assert len(cells(evidence_of_rem, "REM (without pair)")) == 8
 
 
-def test_counting_stands_beside_the_latent_graph(text: str) -> None:
-    assert "communications counted" in text
-    assert len(cells(text, "Follow")) == 4
+def test_counting_stands_beside_the_latent_graph(evidence_of_rem: str) -> None:
+    assert "communications counted" in evidence_of_rem
+    assert len(cells(evidence_of_rem, "Follow")) == 4
 
 
-def test_what_was_forecast_within_a_day_stands_beside_what_came(rem_results: Lake, text: str) -> None:
+def test_what_was_forecast_within_a_day_stands_beside_what_came(
+    rem_results: Lake, evidence_of_rem: str
+) -> None:
     (data,) = read_measured(rem_results)
     row = data.calibration.filter(subject="pair").sort("tenth").to_dicts()[-1]
-    assert f"{row['predicted']:.3f} → {row['observed']:.3f} ± " in cells(text, "0.9 to 1.0")[2]
-    assert re.search(r"Pairs: within 0\.03 in \d+ of \d+ tenths", text)
+    assert f"{row['predicted']:.3f} → {row['observed']:.3f} ± " in cells(evidence_of_rem, "0.9 to 1.0")[2]
+    assert re.search(r"Pairs: within 0\.03 in \d+ of \d+ tenths", evidence_of_rem)
+
+
+def test_the_page_has_one_table_and_a_finding_of_each_table_of_its_evidence(
+    text: str, evidence_of_rem: str
+) -> None:
+    assert (text.count("\n| --- |"), evidence_of_rem.count("\n| --- |")) == (1, 4)
+    (finding,) = re.findall(r"^- Toy: .*$", text, re.MULTILINE)
+    rows = [cells(evidence_of_rem, relation) for relation in ("Friend", "Follow")]
+    ours, counted = (" to ".join(row[column].split(" ±")[0] for row in rows) for column in (1, 2))
+    assert f"REM's graph has AUC {ours} % with 2 known graphs, all events counted {counted} %." in finding
+    assert "Of 3 variants " in finding
+    for subject in ("node", "pair"):
+        assert f"{subject}s {cells(evidence_of_rem, subject)[2]}" in finding
+        (near,) = re.findall(
+            rf"{subject.capitalize()}s: within 0\.03 in (\d+ of \d+ tenths)", evidence_of_rem
+        )
+        assert f"{near} of {subject}s" in finding
+    assert "(results-evidence.md#beyond-the-paper)" in text
+    assert evidence_of_rem.startswith("## Beyond the paper\n")
+
+
+def test_the_variant_that_surely_ranks_worst_is_named(
+    rem_results: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (data,) = read_measured(rem_results)
+    differences = {
+        "rem_flat": (-1.0, 1.0, 0.5),
+        "rem_role_blind": (2.0, 2.1, 2.2),
+        "rem_linear": (1.0, 1.1, 1.2),
+    }
+    paired = {variant: Difference("", values) for variant, values in differences.items()}
+    monkeypatch.setattr(beyond, "ablated", lambda _: paired)
+    assert beyond.ablations_found(data).startswith(
+        "Of 3 variants 2 rank worse by their 95 % interval, REM (role-blind) the most: +2.10 [+"
+    )
+    monkeypatch.setattr(beyond, "ablated", lambda _: {"rem_flat": None})
+    assert beyond.ablations_found(data) == "Of 1 variant 0 rank worse by their 95 % interval."
 
 
 def test_a_forecast_is_near_what_came_or_said_to_be_off() -> None:
@@ -72,15 +125,28 @@ def test_a_forecast_is_near_what_came_or_said_to_be_off() -> None:
 
 
 def test_a_home_renews_the_part_that_it_has_trainings_for(
-    rem_results: Lake, text: str, tmp_path: Path
+    rem_results: Lake, text: str, evidence_of_rem: str, tmp_path: Path
 ) -> None:
     page = tmp_path / "results.md"
-    page.write_text(f"the paper's part\n\n{BEYOND}\nan earlier part\n", encoding="utf-8")
+    for path in (page, evidence_of(page)):
+        path.write_text(f"the paper's part\n\n{BEYOND}\nan earlier part\n", encoding="utf-8")
+    for _ in range(2):
+        write_results_page(rem_results, page)
+        assert read_parts(page) == Parts("the paper's part\n", text)
+        assert read_parts(evidence_of(page)) == Parts("the paper's part\n", evidence_of_rem)
+        assert not page.with_suffix("").exists()
+
+
+def test_a_page_without_its_evidence_gets_some(
+    rem_results: Lake, evidence_of_rem: str, tmp_path: Path
+) -> None:
+    page = tmp_path / "results.md"
+    page.write_text("the paper's part\n", encoding="utf-8")
     write_results_page(rem_results, page)
-    assert earlier_parts(page) == ("the paper's part\n", text)
-    assert not page.with_suffix("").exists()
-    write_results_page(rem_results, page)
-    assert earlier_parts(page) == ("the paper's part\n", text)
+    parts = read_parts(evidence_of(page))
+    assert parts.papers.startswith(HEAD)
+    assert "(results.md)" in parts.papers
+    assert parts.beyond == evidence_of_rem
 
 
 def test_a_home_without_relational_event_models_leaves_their_part_as_it_is(tmp_path: Path) -> None:
@@ -88,8 +154,49 @@ def test_a_home_without_relational_event_models_leaves_their_part_as_it_is(tmp_p
     store_results(lake, variants=("dyrep-bilinear",))
     build_warehouse(lake)
     page = tmp_path / "results.md"
-    page.write_text(f"the paper's part\n\n{BEYOND}\nan earlier part\n", encoding="utf-8")
+    for path in (page, evidence_of(page)):
+        path.write_text(f"the paper's part\n\n{BEYOND}\nan earlier part\n", encoding="utf-8")
     write_results_page(lake, page)
-    papers, later = earlier_parts(page)
-    assert later == "an earlier part\n"
-    assert "# The paper's results" in papers
+    for path, title in ((page, "# The paper's results"), (evidence_of(page), "# Evidence")):
+        parts = read_parts(path)
+        assert parts.beyond == "an earlier part\n"
+        assert title in parts.papers
+
+
+YEAR = """\
+## Followed through 2013
+
+Four accounts, trained once.
+
+| online | all |
+|---|---|
+| rem | 1.5 |
+
+Week by week, rem is ahead in 3 of 4 weeks.
+
+| as forecast | all |
+|---|---|
+| rem | 2.5 |
+
+Week by week, rem is ahead in 2 of 4 weeks.
+"""
+
+
+def test_a_followed_year_is_told_in_one_paragraph_and_its_tables_are_evidence(tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    for path in (page, evidence_of(page)):
+        path.write_text(f"the paper's part\n\n{BEYOND}\nbeyond it\n", encoding="utf-8")
+    for _ in range(2):
+        write_followed_part(YEAR, page)
+        first, behind = read_parts(page), read_parts(evidence_of(page))
+        assert (
+            (first.papers, first.beyond)
+            == (behind.papers, behind.beyond)
+            == ("the paper's part\n", "beyond it\n")
+        )
+        assert first.followed == (
+            "## Followed through 2013\n\nFour accounts, trained once. Week by week, rem is ahead in 3 of 4 "
+            "weeks. Every predictor, quarter by quarter, is on the page of "
+            "[evidence](results-evidence.md#followed-through-2013).\n"
+        )
+        assert behind.followed == YEAR.replace("Four accounts, trained once.\n\n", "")

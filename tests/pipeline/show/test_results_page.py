@@ -16,7 +16,6 @@ from pipeline.results.warehouse import build_warehouse
 from pipeline.runs import FinishedTraining, Session
 from pipeline.show.results_page import (
     HEAD,
-    earlier_parts,
     evidence_of,
     evidence_text,
     page_of,
@@ -31,10 +30,13 @@ from pipeline.show.results_page.figures import draw, remove_others, store
 from pipeline.show.results_page.hindsight import hindsight
 from pipeline.show.results_page.markdown import table
 from pipeline.show.results_page.measured import Measured, read_measured
+from pipeline.show.results_page.parts import read_parts
 from pipeline.sources import paper
 from tests.paper_home import rebuild, store_facts, store_reproduction
 from tests.small_world import store_table
 from tests.whole_system import ROOT
+
+TWO_SCREENS = 105  # lines
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +123,7 @@ def test_page_and_evidence_lead_to_one_another(results_page: Path, results_text:
 
 
 def test_the_page_fits_two_screens(results_text: str) -> None:
-    assert len(results_text.splitlines()) <= 90
+    assert len(results_text.splitlines()) <= TWO_SCREENS
 
 
 def test_the_pages_number_figures_as_the_paper_does(results_text: str, evidence: str) -> None:
@@ -186,14 +188,32 @@ def test_a_page_in_the_documentation_was_written_by_this_code() -> None:
 
 def test_the_page_in_the_documentation_fits_two_screens_with_its_evidence_beside_it() -> None:
     page = ROOT / "docs" / "results.md"
-    text, evidence = earlier_parts(page)[0], evidence_of(page).read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 90
+    text, evidence = (path.read_text(encoding="utf-8") for path in (page, evidence_of(page)))
+    assert len(text.splitlines()) <= TWO_SCREENS
     assert evidence.startswith(HEAD)
     assert f"({evidence_of(page).name})" in text
     assert f"({page.name})" in evidence
     shown = set(re.findall(r"\]\(results/(.*?)\)", evidence))
     assert shown == {path.name for path in page.with_suffix("").iterdir()}
     assert set(re.findall(r"Fig\. \d", text + evidence)) == {"Fig. 5", "Fig. 8"}
+
+
+def test_the_pages_in_the_documentation_have_the_sections_that_this_code_writes(
+    results_text: str, evidence: str
+) -> None:
+    page = ROOT / "docs" / "results.md"
+    for path, written in ((page, results_text), (evidence_of(page), evidence)):
+        parts = read_parts(path)
+        assert sections(parts.papers) == sections(written)
+        assert sections(parts.beyond)[0] == "## Beyond the paper"
+        assert sections(parts.followed) == ["## Followed through 2013"]
+
+
+def sections(text: str) -> list[str]:
+    """The headings of a page, whatever the datasets are called."""
+    return re.sub(
+        r"Social Evolution|GitHub 2013|Toy", "…", "\n".join(re.findall(r"^#.*", text, re.M))
+    ).splitlines()
 
 
 # --- tables and marks
@@ -209,6 +229,27 @@ def test_the_papers_data_come_in_its_order_with_published_figures_beside_ours(
     assert (social[3][-14:], git[3][-14:]) == ("(11.0 ± 1.2) ✓", "(73.8 ± 5.0) ✓")
     assert (social[5][-15:-2], git[5][-15:-2]) == ("(0.59 ± 0.06)", "(0.22 ± 0.02)")
     assert re.match(r"\d+\.\d ± \d+\.\d \(", social[3])
+
+
+def test_a_verdict_below_table_3_is_on_the_papers_models_alone(changed: Lake) -> None:
+    assert (
+        text_of(changed).count("No model of the paper beats the best predictor that learns nothing: freq")
+        == 2
+    )
+    set_scores(changed, mar=1.0)
+    assert (
+        "The best model of the paper (MAR 1.0) beats the best predictor that learns nothing, freq"
+        in text_of(changed)
+    )
+
+
+def test_the_page_has_one_interaction_of_table_4_and_its_evidence_every_one(
+    results_text: str, evidence: str
+) -> None:
+    assert (results_text.count("| **Toy, bilinear** |"), results_text.count("| **concat** |")) == (2, 0)
+    assert (evidence.count("| **bilinear** |"), evidence.count("| **concat** |")) == (2, 2)
+    shown = [row for row in rows_of(results_text, "Follow |") if len(row) == 9]
+    assert [row for row in rows_of(evidence, "Follow |") if len(row) == 9][::2] == shown
 
 
 def test_baselines_stand_in_the_same_table(results_text: str, evidence: str) -> None:

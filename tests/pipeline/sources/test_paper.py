@@ -10,7 +10,7 @@ from pipeline.settings import Settings, environment_lines
 from pipeline.sources import paper
 from pipeline.sources.paper import PaperError, is_the_papers, prepare
 from pipeline.sources.registry import registry
-from pipeline.variants import variant_named
+from pipeline.variants import variants_for, with_key
 
 ROOT = Path(__file__).parents[3]
 
@@ -62,7 +62,7 @@ def test_every_training_is_a_variant_and_every_row_of_table_3_is_trained() -> No
     trained = paper.trainings()
     assert len(trained) == len(set(trained)) == 38
     for dataset, variant in trained:
-        assert variant_named(variant, relations[dataset]).key == variant
+        assert with_key(variant, variants_for(relations[dataset])).key == variant
     lanes = {"GitHub": "github_2013", "Social Evolution": "social_evolution"}
     for paper_data, variant, *_ in TABLE_3:
         for interaction in ("concat", "bilinear"):

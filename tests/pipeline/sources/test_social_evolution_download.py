@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.pipeline.sources.test_social_evolution import zip_of
 
 NAME = "SocialEvolution.zip"
 FAST = DownloadSettings(attempts=4, backoff=0.005, read_timeout=1.0, attempt_timeout=2.0)
+SOON = replace(FAST, attempts=2, attempt_timeout=0.5)  # given up, where nothing can be had
 SECRETS = ("someone", "s3cret", "t0ken")
 
 
@@ -22,8 +24,8 @@ def zip_archive(tmp_path):
         yield archive
 
 
-def fetch(url, lake, log=None):
-    return fetch_social_evolution(url, lake, terms_accepted=True, log=log, settings=FAST)
+def fetch(url, lake, log=None, settings=FAST):
+    return fetch_social_evolution(url, lake, terms_accepted=True, log=log, settings=settings)
 
 
 def test_a_url_is_downloaded_once_the_terms_are_accepted_and_only_once(zip_archive, lake):
@@ -88,7 +90,7 @@ def test_a_password_and_a_query_are_nowhere_to_be_read(zip_archive, lake, tmp_pa
     for fault in (500, "login", "reset", "redirects", "slow headers", "huge length"):
         zip_archive.always[NAME] = fault
         with pytest.raises(ConnectionError) as error:
-            fetch(url.replace("t0ken", f"t0ken-{fault}".replace(" ", "-")), lake, lines.append)
+            fetch(url.replace("t0ken", f"t0ken-{fault}".replace(" ", "-")), lake, lines.append, SOON)
         lines += [str(error.value), repr(error.value.__cause__), repr(error.value.__context__)]
     with pytest.raises(ConnectionError) as error:
         fetch("http://someone:s3cret@127.0.0.1:9/a.zip?token=t0ken", lake, lines.append)

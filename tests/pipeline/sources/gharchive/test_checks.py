@@ -41,13 +41,6 @@ def test_the_share_quarantined_is_of_all_events():
     assert checks.quarantined_share(account(events=0, quarantined=0)) == 0.0
 
 
-def test_what_was_written_is_held_against_the_account(read):
-    promised = account(events=3, kept=2, ignored=0, duplicates=0, quarantined=1)
-    assert checks.files_unlike_tables(promised, read.events, read.quarantine) == []
-    assert checks.files_unlike_tables(promised, read.events.head(1), read.quarantine) == [NAME]
-    assert checks.files_unlike_tables(promised, read.events, read.quarantine.clear()) == [NAME]
-
-
 def test_tables_as_promised_have_no_fault(read):
     assert checks.event_faults(read.events) == []
     assert checks.quarantine_faults(read.quarantine) == []

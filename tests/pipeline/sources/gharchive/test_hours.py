@@ -8,19 +8,12 @@ from pipeline.sources.gharchive.hours import (
     file_name,
     hours_of_day,
     is_settled,
-    parse_file_name,
 )
 
 
 def test_the_hour_in_a_file_name_is_not_padded():
     assert file_name(date(2015, 1, 1), 9) == "2015-01-01-9.json.gz"
-    assert parse_file_name("2015-01-01-23.json.gz") == (date(2015, 1, 1), 23)
-
-
-@pytest.mark.parametrize("name", ["2015-01-01-09.json.gz", "2015-01-01-24.json.gz", "2015-01-01-9.json", "x"])
-def test_a_name_the_archive_would_not_use_is_refused(name):
-    with pytest.raises(ValueError, match="not the name of an hour file"):
-        parse_file_name(name)
+    assert file_name(date(2015, 1, 1), 23) == "2015-01-01-23.json.gz"
 
 
 @pytest.mark.parametrize("day", [date(2012, 3, 11), date(2013, 3, 10), date(2014, 3, 9)])

@@ -12,8 +12,10 @@ from pipeline.settings import Settings
 from pipeline.sources.sample import FIRST_DAY, LAST_DAY, build, sample_paths
 from pipeline.sources.sample.build import GITHUB_SPLIT
 from tests.command import ldg
-from tests.forks import FORKS
+from tests.forks import FORKING, FORKS
 from tests.whole_system import wait_for
+
+pytestmark = FORKING
 
 
 def contents(home: Path) -> dict[str, str]:

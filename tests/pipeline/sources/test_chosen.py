@@ -1,11 +1,13 @@
 """What a headless run works on is what the settings name; a name that nothing has is an error."""
 
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from assets.rules import chosen_datasets, chosen_variants
+from pipeline.rem_variants import LDG
 from pipeline.settings import Settings
+from pipeline.sources.chosen import chosen_datasets, chosen_variants, in_order
 
 
 def test_datasets_are_those_named_or_all(tmp_path: Path) -> None:
@@ -37,3 +39,18 @@ def test_a_variant_may_be_that_of_one_dataset_but_not_of_none(tmp_path: Path) ->
         ValueError, match="LDG_VARIANTS names dyrep_politicaldiscussant; the variants are dyrep,"
     ):
         chosen_variants(specs[:1], settings)
+
+
+def test_what_uses_the_weights_of_another_is_trained_behind_it(tmp_path: Path) -> None:
+    names = ("rem_attention", "ldg_learned_sparse", "ldg_learned_sparse_freq", "dyrep", "rem")
+    settings = Settings(home=tmp_path, datasets=("github",), variants=names)
+    chosen = chosen_variants(chosen_datasets(settings), settings)
+    chains = in_order(chosen)
+    assert ["github/rem-history"] in chains
+    (behind_ldg,) = (one for one in chains if one[0] == f"github/{LDG}")
+    assert set(behind_ldg[1:]) == {"github/ldg_learned_sparse_freq-bilinear", "github/rem_attention-history"}
+    assert sorted(chain.from_iterable(chains)) == sorted(
+        f"{spec.name}/{variant.key}" for spec, variant in chosen
+    )
+    alone = settings.model_copy(update={"variants": ("rem_attention",)})
+    assert in_order(chosen_variants(chosen_datasets(alone), alone)) == [["github/rem_attention-history"]]

@@ -1,8 +1,8 @@
-"""One training of a headless run, in a process that `assets.headless.apart` starts."""
+"""One step of a dataset's chain, in a process that `assets.headless.apart` starts."""
 
 from collections.abc import Callable
 
-from dagster import AssetKey, Definitions
+from dagster import Definitions
 
 from assets.headless.instance import instance_of
 from assets.headless.steps import Step, materialize
@@ -13,11 +13,8 @@ from pipeline.settings import Settings
 from pipeline.sources.registry import registry
 
 
-def train_one(dataset: str, variant: str, tasks: int, tell: Callable[[State | str], None]) -> None:
-    """Materialize a partition of a dataset's trained models, on a cluster in so many `tasks`.
-
-    Told are how far it is and what its checks warn of.
-    """
+def make_one(dataset: str, step: Step, tell: Callable[[State | str], None]) -> None:
+    """Materialize a step of a dataset's chain. Told are how far it is and what its checks warn of."""
     settings = Settings.load()
     # Only this dataset's chain: the whole system would take longer than a small training.
     (spec,) = (spec for spec in registry(settings) if spec.name == dataset)
@@ -25,7 +22,6 @@ def train_one(dataset: str, variant: str, tasks: int, tell: Callable[[State | st
         assets=dataset_chain(spec, settings), resources={"settings": settings_resource(settings)}
     )
     job = chain.resolve_implicit_global_asset_job_def()
-    step = Step((AssetKey([dataset, "trained_models"]),), variant, config={"tasks": tasks})
     with instance_of(settings) as instance, watched_by(tell):
         for warning in materialize(step, job, instance):
             tell(warning)

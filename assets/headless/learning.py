@@ -1,0 +1,79 @@
+"""What a headless run learns in processes of their own: trainings, and the waiting times of datasets."""
+
+from dataclasses import dataclass
+
+from dagster import AssetKey
+
+from assets.headless.steps import Step
+from pipeline.rem_variants import RemVariant
+from pipeline.variants import Variant
+
+LEARNED = 5  # a training that learns attention takes about as long as five others
+
+
+@dataclass(frozen=True)
+class Training:
+    """A variant to be trained on a dataset of so many events; `resumed` if it goes on from a checkpoint."""
+
+    dataset: str
+    variant: Variant | RemVariant
+    events: int
+    resumed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.dataset}/trained_models {self.variant.key}"
+
+    @property
+    def weight(self) -> int:
+        """How long it takes, relative to other trainings."""
+        learns = self.variant.attention == "learned" and not self.variant.frequency
+        return self.events * (LEARNED if learns else 1)
+
+    @property
+    def needs(self) -> set[tuple[str, str]]:
+        """Dataset and key of another training whose weights it uses."""
+        return set() if self.variant.needs is None else {(self.dataset, self.variant.needs)}
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Dataset and key of the variant."""
+        return self.dataset, self.variant.key
+
+    def step(self, tasks: int) -> Step:
+        """What materializes it, on a cluster in so many `tasks`."""
+        trained_models = AssetKey([self.dataset, "trained_models"])
+        return Step((trained_models,), self.variant.key, config={"tasks": tasks})
+
+
+@dataclass(frozen=True)
+class WaitingTimes:
+    """When nodes and pairs of a dataset of so many events have their next one, to be learned in one piece."""
+
+    dataset: str
+    events: int
+    resumed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.dataset}/waiting_times"
+
+    @property
+    def weight(self) -> int:
+        """How long it takes, relative to a training."""
+        return self.events
+
+    @property
+    def needs(self) -> set[tuple[str, str]]:
+        """No training: they are learned from the event table."""
+        return set()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Dataset, and what no variant is called."""
+        return self.dataset, "waiting_times"
+
+    def step(self, tasks: int = 1) -> Step:  # noqa: ARG002 - as of a training
+        """What materializes them."""
+        return Step((AssetKey([self.dataset, "waiting_times"]),))
+
+
+Learning = Training | WaitingTimes

@@ -1,0 +1,42 @@
+"""The paper's experiments: which variants it trains on which of its two data sets."""
+
+from pipeline.sources.social_evolution.events import RELATIONS
+from pipeline.variants import (
+    CONCAT,
+    DYREP,
+    DYREP_RANDOM,
+    DYREP_WIDE,
+    LDG_FREQUENCY,
+    PAPER_INTERACTIONS,
+    PRIORS,
+    dyrep_on,
+    ldg,
+    variant_key,
+)
+
+GITHUB, SOCIAL_EVOLUTION = "github_2013", "social_evolution"
+
+# The rows of Table 3, and what Figs. 5 and 8 add to them. DyRep stands on CloseFriend and on Follow.
+COMMON = (
+    DYREP,
+    DYREP_RANDOM,
+    DYREP_WIDE,
+    *(ldg(attention, prior) for attention in ("random", "learned") for prior in PRIORS),
+    LDG_FREQUENCY,
+)
+VARIANTS = {
+    GITHUB: COMMON,
+    SOCIAL_EVOLUTION: (*COMMON, *(dyrep_on(name) for name in RELATIONS if name != "CloseFriend")),
+}
+CONCAT_ONLY = (DYREP_WIDE,)
+
+
+def trainings() -> list[tuple[str, str]]:
+    """Dataset and variant of every training behind the paper's tables and figures."""
+    return [
+        (dataset, variant_key(name, interaction))
+        for dataset, names in VARIANTS.items()
+        for name in names
+        for interaction in PAPER_INTERACTIONS
+        if interaction == CONCAT or name not in CONCAT_ONLY
+    ]

@@ -1,0 +1,106 @@
+"""The home of the paper's experiments: made from its two data sets, with its settings pinned."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from pipeline.lake import Lake, replacing, write_text
+from pipeline.rem_variants import REM
+from pipeline.settings import Settings, environment_lines, variable
+from pipeline.sources.paper.experiments import GITHUB, SOCIAL_EVOLUTION, VARIANTS
+
+GITHUB_FILES = ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet")
+SOCIAL_EVOLUTION_FILE = "SocialEvolution.zip"
+GITHUB_TOML = Path(__file__).with_name("github_2013.toml")
+
+# What the paper states of training; data rules are the defaults, and all of them are written down.
+PAPER_ENVIRONMENT = {
+    "LDG_DATASETS": ",".join(VARIANTS),
+    "LDG_VARIANTS": ",".join((*VARIANTS[SOCIAL_EVOLUTION], REM)),
+    "LDG_SEEDS": "10",
+    "LDG_EPOCHS": "5",
+    "LDG_BATCH": "200",
+    "LDG_LEARNING_RATE": "0.0002",
+}
+# These say where, how fast and what is refused, not what comes out; nor does following the archive.
+FREE = (
+    "LDG_HOME",
+    "LDG_LARGEST_HOUR",
+    "LDG_RETRY_SECONDS",
+    "LDG_SCHEDULE",
+    "LDG_STORE",
+    "LDG_TRAININGS",
+    "LDG_ALERT_WEBHOOK",
+    "LDG_ALERT_COMMAND",
+    *(variable(name) for name in Settings.model_fields if name.startswith("follow_")),
+)
+ENVIRONMENT_HEAD = "# The settings of the paper's experiments, written when it was prepared.\n"
+
+
+class PaperError(ValueError):
+    """The home of the paper's experiments cannot be prepared; the message says why and what to do."""
+
+
+def prepare(data: Path, home: Path, environment: Mapping[str, str]) -> bool:
+    """Make `home` the paper's from the real files in `data`; False if it was so already.
+
+    `environment` may try other training settings (fewer seeds, say): they are written into the home's `.env`,
+    which in `ldg reproduce` takes precedence over the shell. A home with other settings is refused.
+    """
+    check_data(data)
+    ours = pinned((data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE).resolve(), environment)
+    path = home / ".env"
+    theirs = home_environment(home)
+    if theirs is not None and theirs != ours:
+        raise PaperError(
+            f"{path} holds other settings: {differing_settings(theirs, ours)}. "
+            "Name another home (LDG_HOME=…), or remove that file if this home is to have the new settings."
+        )
+    folder = Lake(home).own / GITHUB
+    for source in (*(data / GITHUB / name for name in GITHUB_FILES), GITHUB_TOML):
+        with replacing(folder / ("dataset.toml" if source == GITHUB_TOML else source.name)) as temporary:
+            shutil.copyfile(source, temporary)
+    if theirs is None:
+        write_text(ENVIRONMENT_HEAD + environment_lines(ours), path)
+    return theirs is None
+
+
+def check_data(data: Path) -> None:
+    """Refuse a folder that lacks one of the real files."""
+    wanted = [data / GITHUB / name for name in GITHUB_FILES]
+    wanted.append(data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE)
+    missing = [str(path) for path in wanted if not path.is_file()]
+    if missing:
+        raise PaperError(f"there is no {', no '.join(missing)}; docs/operations.md says what DATA must hold")
+
+
+def pinned(source: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Every setting that decides a result, as the home's `.env` pins it; `source` is Social Evolution's."""
+    tried = {name: environment[name] for name in PAPER_ENVIRONMENT if environment.get(name, "").strip()}
+    wanted = {**PAPER_ENVIRONMENT, **tried, "LDG_SOCIAL_EVOLUTION": str(source)}
+    every = {**wanted, **Settings.from_environment(wanted).environment()}
+    return {name: text for name, text in every.items() if name not in FREE}
+
+
+def home_environment(home: Path) -> dict[str, str] | None:
+    """The settings in a home's `.env`, or None where there is no such file."""
+    if not (home / ".env").exists():
+        return None
+    return {name: text or "" for name, text in dotenv_values(home / ".env", interpolate=False).items()}
+
+
+def differing_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """Which settings differ, and how."""
+    names = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
+    return "; ".join(
+        f"{name} is {theirs.get(name, 'not set')!r} there, {ours.get(name, 'not set')!r} here"
+        for name in names
+    )
+
+
+def is_the_papers(home: Path) -> bool:
+    """Whether a home has the paper's settings, not those of a trial."""
+    pins = home_environment(home) or {}
+    return pins == pinned(Path(pins.get("LDG_SOCIAL_EVOLUTION", "")), {})
