@@ -1,6 +1,9 @@
 """What every test may ask for."""
 
+import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +11,10 @@ import pytest
 from hypothesis import settings
 
 from pipeline.lake import Lake
+from pipeline.locks import hold
+from pipeline.sources.sample import build
 from tests.object_server import ObjectServer, running_object_server
-from tests.whole_system import ROOT, environment, run_module
+from tests.whole_system import PATIENCE, ROOT, environment, run_module
 
 LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
 MARKED_FOLDERS = {"end_to_end": "end_to_end", "browser": "browser"}
@@ -21,15 +26,33 @@ MARKED_FIXTURES = {
     "forbidden_names": "slow",
 }
 # Which tests begin, by file, group or mark. A worker begins with one test and has a second one waiting: so
-# the longest come first, one for each of four workers, then what is short enough to wait behind them.
+# the longest come first, one for each of three workers, then what is short enough to wait behind them.
 ORDER = (
-    *("test_postgres", "sample", "test_fortnight", "test_killed"),
-    *("test_days", "test_services"),
-    *("test_ui", "end_to_end", "browser", "slow"),
+    *("test_fortnight", "sample", "test_postgres"),
+    *("test_days", "test_services", "test_killed"),
+    *("forks", "test_ui", "end_to_end", "browser", "slow"),
 )
+# Where files are in memory, and how much of it must be free, in bytes: a disk makes small files wait.
+IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 # No example has a time limit: a busy machine is no failure, and every test ends by its own.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+def pytest_configure() -> None:
+    """Every process of the tests has one thread: there are more processes than processors. Files of tests are
+    in memory, unless TMPDIR says where they belong or there is no room.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM:
+        os.environ["TMPDIR"] = str(IN_MEMORY)
+        tempfile.tempdir = None  # asked for anew
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over what was imported: it would look at all of it every time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
@@ -76,6 +99,17 @@ def real_data() -> Path:
             "no real data: LDG_REAL_DATA names a folder with gharchive, github_2013, social_evolution"
         )
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def built_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the sample world is built, once for all workers; nobody changes it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with hold(folder / "built_world.lock", "the sample world is being built", "tests", patience=PATIENCE):
+        build(folder / "built_world")
+    return folder / "built_world"
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -20,6 +21,8 @@ BACKFILL = """mutation($parameters: LaunchBackfillParams!) {
 STATUS = """query($id: String!) {
   partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } }
 }"""
+SETTLED = {"COMPLETED_SUCCESS", "COMPLETED_FAILED", "COMPLETED", "FAILED", "CANCELED"}  # of a backfill
+LAST = 5_000  # bytes of what a service said, for whoever reads of a test that failed
 
 
 def free_port() -> int:
@@ -30,9 +33,13 @@ def free_port() -> int:
 
 @dataclass
 class Services:
-    """Code server, pages and daemon of a home, each in a group of processes of its own, as systemd does."""
+    """Code server, pages and daemon of a home, each in a group of processes of its own, as systemd does.
+
+    What each says goes to a file in `logs`.
+    """
 
     environment: dict[str, str]
+    logs: Path
     code_port: int = field(default_factory=free_port)
     web_port: int = field(default_factory=free_port)
     processes: dict[str, subprocess.Popen] = field(default_factory=dict)
@@ -44,14 +51,19 @@ class Services:
             "web": ("--port", str(self.web_port), *code),
             "daemon": code,
         }[name]
-        self.processes[name] = subprocess.Popen(
-            [sys.executable, "-m", "assets", "serve", name, *options],
-            cwd=ROOT,
-            env=self.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self.logs.mkdir(parents=True, exist_ok=True)
+        with self.log(name).open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", "assets", "serve", name, *options],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def log(self, name: str) -> Path:
+        return self.logs / f"{name}.log"
 
     def kill(self, name: str) -> None:
         process = self.processes.pop(name)
@@ -63,8 +75,11 @@ class Services:
             self.start(name)
 
     def kill_all(self) -> None:
+        """Kill every service; pytest shows their last words where a test failed."""
         for name in list(self.processes):
             self.kill(name)
+            last_words = self.log(name).read_bytes()[-LAST:].decode(errors="replace")
+            sys.stdout.write(f"--- {name}\n{last_words}\n")
 
     def stop(self, name: str) -> None:
         process = self.processes.pop(name)
@@ -108,3 +123,8 @@ class Services:
         """How a backfill stands."""
         answer = self.ask(STATUS, id=backfill)
         return answer["partitionBackfillOrError"]["status"] if answer else None
+
+    def outcome(self, backfill: str) -> str | None:
+        """How a backfill ended, or None while it goes on."""
+        status = self.status(backfill)
+        return status if status in SETTLED else None

@@ -1,6 +1,7 @@
 """The whole system as `make run` runs it: modules in their own processes, with the environment of a home."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from pipeline.sources.sample import build
 from tests.forks import FORKS
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +42,12 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     storage.mkdir(parents=True, exist_ok=True)
     ours = {"LDG_HOME": str(home), "DAGSTER_HOME": str(ROOT), "LDG_DAGSTER_STORAGE": str(storage)}
     return {**inherited, **ours, **more}
+
+
+def copy_world(built_world: Path, home: Path) -> None:
+    """The sample world in another home, as `ldg sample` leaves it there."""
+    shutil.copytree(built_world, home)
+    build(home)  # points the settings to their new place
 
 
 def start_module(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import requests
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from pipeline.lake import Lake
 from pipeline.results.trained import read_facts
@@ -25,6 +25,7 @@ from tests.whole_system import OF_A_SERVER, PATIENCE, environment, start_module,
 SECONDS = 40.0  # for the page to show something, on a machine that is busy
 LOCATION = "assets.definitions"
 ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
+NOTHING = "about:blank"  # shown while a run is waited for: a page of the UI asks its server all the while
 YESTERDAY = datetime.now(UTC).date() - timedelta(days=1)
 
 
@@ -98,12 +99,21 @@ def answers(url: str) -> bool:
         return False
 
 
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> Iterator[BrowserContext]:
+    """What pages share: the UI's scripts, which are loaded and compiled once."""
+    with browser.new_context(viewport={"width": 1400, "height": 950}) as window:
+        yield window
+
+
 @pytest.fixture
-def page(browser: Browser, ui: Ui, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(window: BrowserContext, ui: Ui, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page of the UI; what it shows at the end of the test is kept."""
-    page = browser.new_page(viewport={"width": 1400, "height": 950})
+    page = window.new_page()
     page.set_default_timeout(SECONDS * 1000)
     expect.set_options(timeout=SECONDS * 1000)
+    page.goto(f"{ui.url}/server_info")
+    page.evaluate("localStorage.clear()")  # what an earlier test typed
     yield page
     page.screenshot(path=ui.shots / f"{request.node.name}.png")
     page.close()
@@ -115,6 +125,7 @@ def materialize(ui: Ui, page: Page, *asset: str) -> None:
     page.goto(f"{ui.url}/assets/{'/'.join(asset)}")
     page.get_by_role("button", name="Materialize").first.click()
     ui.wait_until(lambda: len(ui.runs("__ASSET_JOB")) > before)
+    page.goto(NOTHING)
     ui.wait_until(lambda: ui.runs("__ASSET_JOB")[0] in ENDED)
     assert ui.runs("__ASSET_JOB")[0] == "SUCCESS", (ui.home / "dev.log").read_text()[-4000:]
 
@@ -132,6 +143,7 @@ def train(ui: Ui, page: Page, config: str) -> None:
     type_config(ui, page, config)
     page.get_by_role("button", name="Launch Run").click()
     ui.wait_until(lambda: len(ui.runs("train_chosen")) > before)
+    page.goto(NOTHING)
     ui.wait_until(lambda: ui.runs("train_chosen")[0] in ENDED)
     assert ui.runs("train_chosen")[0] == "SUCCESS", (ui.home / "dev.log").read_text()[-4000:]
 
@@ -170,7 +182,7 @@ def test_the_graph_shows_every_lane(ui: Ui, page: Page) -> None:
 
 def test_an_asset_is_materialized_by_a_click_and_explains_itself(ui: Ui, page: Page) -> None:
     materialize(ui, page, "office", "event_table")
-    page.reload()
+    page.goto(f"{ui.url}/assets/office/event_table")
     page.get_by_text("Row count").first.wait_for()
     expect(page.get_by_text("112", exact=True).first).to_be_visible()
     expect(page.get_by_text("the event's place in the dataset, from 0").first).to_be_visible()
@@ -240,10 +252,14 @@ def test_a_day_with_a_failed_hour_is_red_and_stays_so_when_a_good_day_comes(ui: 
 
 def test_the_schedule_is_switched_on_and_ticks(ui: Ui, page: Page) -> None:
     before = len(ui.runs("archive_day"))
-    page.goto(f"{ui.url}/locations/{LOCATION}/schedules/newest_archive_day")
+    schedule = f"{ui.url}/locations/{LOCATION}/schedules/newest_archive_day"
+    page.goto(schedule)
     page.get_by_text("Schedule has never run").wait_for()
     page.locator("label", has=page.locator("input[type=checkbox]")).first.click()
+    page.wait_for_load_state("networkidle")
+    page.goto(NOTHING)
     ui.wait_until(lambda: len(ui.runs("archive_day")) > before)
+    page.goto(schedule)
     expect(page.get_by_text("Schedule has never run")).to_be_hidden()
     expect(page.get_by_text("1 run requested").or_(page.get_by_text("Requested")).first).to_be_visible()
     page.locator(

@@ -75,7 +75,7 @@ class Fortnight:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        self.services = Services(self.environment)
+        self.services = Services(self.environment, self.folder / "services")
 
     @property
     def clock(self) -> Path:
@@ -156,7 +156,7 @@ class Fortnight:
     def look(self) -> None:
         """What a reader of the warehouse sees: once a table has rows it always has, and it always opens."""
         seen: set[str] = set()
-        while not self.stopped.wait(1):
+        while not self.stopped.wait(2):
             if not self.lake.warehouse.exists():
                 continue
             try:
@@ -247,10 +247,10 @@ def live(lived: Fortnight, number: int, day: date) -> None:
         wait_for(moment_to_strike(lived, day, victim, answered))
         lived.kill(victim)
     if number == DOWN:
-        wait_for(lambda: any(run.is_finished for run in lived.runs_of(day)), pause=0.5)
+        wait_for(lambda: any(run.is_finished for run in lived.runs_of(day)), pause=1)
         lived.start("archive")
     else:
-        wait_for(lambda: any(run.is_success for run in lived.runs_of(day)), pause=0.5)
+        wait_for(lambda: any(run.is_success for run in lived.runs_of(day)), pause=1)
 
 
 def moment_to_strike(lived: Fortnight, day: date, victim: str, answered: int) -> Callable[[], object]:

@@ -1,7 +1,6 @@
 """A run that is killed at any moment completes when it is started again, with the same tables."""
 
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pipeline.runs import read_sessions
 from tests.whole_system import (
     FEW_DAYS,
     PATIENCE,
+    copy_world,
     environment,
     run_module,
     start_module,
@@ -26,13 +26,11 @@ SMALL = {**FEW_DAYS, "LDG_EPOCHS": "3", "LDG_TRAININGS": "2"}
 
 @pytest.mark.slow
 def test_killed_runs_leave_nothing_half_written_and_what_they_finished_is_not_made_again(
-    tmp_path: Path,
+    built_world: Path, tmp_path: Path
 ) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    run_module("assets", "sample", environment=environment(whole))
-    shutil.copytree(whole, killed)
-    env = killed / ".env"
-    env.write_text(env.read_text().replace(str(whole), str(killed)))
+    for home in (whole, killed):
+        copy_world(built_world, home)
     files = count_files(killed)
     run_module("assets", environment=environment(whole, **SMALL))
 

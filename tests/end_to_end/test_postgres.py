@@ -15,7 +15,15 @@ from pipeline.settings import Settings
 from tests.office import write_office
 from tests.postgres import Cluster, running_cluster
 from tests.services import Services
-from tests.whole_system import OF_A_SERVER, PATIENCE, environment, run_module, start_module, wait_for
+from tests.whole_system import (
+    OF_A_SERVER,
+    PATIENCE,
+    copy_world,
+    environment,
+    run_module,
+    start_module,
+    wait_for,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -30,9 +38,9 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(built_world: Path, tmp_path: Path) -> Path:
     """A home with the sample world's raw files, and nothing made of them."""
-    run_module("assets", "sample", environment=environment(tmp_path / "home"))
+    copy_world(built_world, tmp_path / "home")
     return tmp_path / "home"
 
 
@@ -47,7 +55,7 @@ def test_services_that_lose_power_go_on_and_a_backup_is_restored(
     home: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = cluster.create("services")
-    services = Services(environment(home, LDG_STORE=address))
+    services = Services(environment(home, LDG_STORE=address), tmp_path / "services")
     try:
         services.start_all()
         wait_for(services.has_assets, pause=OF_A_SERVER)
@@ -55,7 +63,8 @@ def test_services_that_lose_power_go_on_and_a_backup_is_restored(
         wait_for((home / "raw" / "gharchive" / DAYS[0].replace("-", "/")).exists)
         services.kill_all()
         services.start_all()
-        wait_for(lambda: services.status(backfill) == "COMPLETED_SUCCESS", pause=OF_A_SERVER)
+        wait_for(lambda: services.outcome(backfill), pause=OF_A_SERVER)
+        assert services.outcome(backfill) == "COMPLETED_SUCCESS"
     finally:
         services.kill_all()
     assert not (home / "dagster" / "history").exists(), "SQLite files beside the database"

@@ -4,7 +4,7 @@ import gzip
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from assets.refresh import REFRESH_TAG, refresh
 from pipeline.lake import Lake
 from pipeline.results.trained import present_fingerprint, trained_variants
 from pipeline.settings import Settings
-from pipeline.sources.gharchive.hours import parse_file_name
 from tests.whole_system import environment
 
 # One worker runs the system once for all tests that look at it.
@@ -37,7 +36,7 @@ class Watched:
     def bring(self, day: str, tags: dict[str, str]) -> None:
         """Bring a day as the schedule does, or by hand."""
         job = self.definitions.resolve_job_def("archive_day")
-        file_day = parse_file_name(f"{day}-0.json.gz")[0]
+        file_day = date.fromisoformat(day)
         done = job.execute_in_process(instance=self.instance, tags={**tags, **day_range(file_day, file_day)})
         assert done.success
 

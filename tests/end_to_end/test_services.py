@@ -22,7 +22,7 @@ SETTINGS = """query($selector: ResourceSelector!) {
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Iterator[Services]:
-    services = Services(environment(tmp_path))
+    services = Services(environment(tmp_path), tmp_path / "services")
     try:
         services.start("code")
         wait_for(services.has_code, services.processes["code"])

@@ -6,7 +6,7 @@ import pytest
 
 from tests.object_server import KEY, SECRET, ObjectServer, free_port
 from tests.pipeline.storage.test_share import contents, objects
-from tests.whole_system import FEW_DAYS, PATIENCE, environment, run_module, start_module
+from tests.whole_system import FEW_DAYS, PATIENCE, copy_world, environment, run_module, start_module
 
 pytestmark = [pytest.mark.xdist_group("storage"), pytest.mark.slow]
 
@@ -32,11 +32,13 @@ def shared_files(home: Path) -> dict[str, bytes]:
     return {path: data for path, data in files.items() if path.startswith(SHARED) or path in results}
 
 
-def test_a_second_machine_goes_on_where_the_first_was(object_server: ObjectServer, tmp_path: Path) -> None:
+def test_a_second_machine_goes_on_where_the_first_was(
+    object_server: ObjectServer, built_world: Path, tmp_path: Path
+) -> None:
     address = object_server.new_bucket()
     first, second = tmp_path / "first", tmp_path / "second"
     settings = {"LDG_STORAGE": address, **FEW_DAYS}
-    run_module("assets", "sample", environment=environment(first))
+    copy_world(built_world, first)
 
     # The storage is away: the run says so, and what it made stays.
     away = {**object_server.variables, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}"}
@@ -51,7 +53,7 @@ def test_a_second_machine_goes_on_where_the_first_was(object_server: ObjectServe
     assert SECRET not in output
 
     # Another machine: the same settings, the same source of raw files, an empty home.
-    run_module("assets", "sample", environment=environment(second))
+    copy_world(built_world, second)
     secrets = object_server.variables
     with (second / ".env").open("a") as lines:
         lines.writelines(f"{name}={text}\n" for name, text in (settings | secrets).items())
