@@ -139,13 +139,14 @@ def headless(days: list[date]) -> dict[str, Any]:
 
 def backfill(days: list[date]) -> dict[str, Any]:
     """A backfill as a click starts it: code server, pages, daemon, and every process they start."""
-    services = Services(dict(os.environ))
+    services = Services(dict(os.environ), Path(os.environ["LDG_HOME"]) / "services")
     for name in ("code", "web", "daemon"):
         services.start(name)
     wait_for(services.has_assets)
     started = time.monotonic()
     backfill_id = services.backfill([day.isoformat() for day in days])
-    wait_for(lambda: services.status(backfill_id) == "COMPLETED_SUCCESS", patience=4 * 3600.0)
+    wait_for(lambda: services.outcome(backfill_id), patience=4 * 3600.0)
+    assert services.outcome(backfill_id) == "COMPLETED_SUCCESS"
     wall = time.monotonic() - started
     for name in ("daemon", "web", "code"):
         services.stop(name)
