@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 LIKELY = 0.68  # of the interval: three sizes bound nothing more tightly
 
@@ -59,10 +60,8 @@ class PowerLaw:
 
     def at(self, size: float) -> Estimate:
         """What another size has; the interval widens with the distance from those measured."""
-        from scipy import stats  # takes most of a second
-
         x = np.log(self.sizes)
         far = (np.log(size) - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum()
-        width = stats.t.ppf((1 + LIKELY) / 2, len(x) - 2) * self.residual * (1 + 1 / len(x) + far) ** 0.5
+        width = stdtrit(len(x) - 2, (1 + LIKELY) / 2) * self.residual * (1 + 1 / len(x) + far) ** 0.5
         value = self.level + self.slope * np.log(size)
         return Estimate(*(float(np.exp(value + step)) for step in (0.0, -width, width)))

@@ -6,16 +6,20 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from dagster import DagsterInstance, ExecuteInProcessResult
+from dagster import DagsterInstance, ExecuteInProcessResult, JobDefinition, RetryRequested
 
+from assets import retries
 from assets.definitions import build_definitions
 from pipeline.settings import Settings
 
 DAY = date(2015, 1, 2)
 
 
-def bring_day(settings: Settings, day: date = DAY) -> ExecuteInProcessResult:
-    job = build_definitions(settings).resolve_job_def("archive_day")
+def archive_job(settings: Settings) -> JobDefinition:
+    return build_definitions(settings).resolve_job_def("archive_day")
+
+
+def bring_day(job: JobDefinition, day: date = DAY) -> ExecuteInProcessResult:
     return job.execute_in_process(partition_key=day.isoformat(), instance=DagsterInstance.ephemeral())
 
 
@@ -37,13 +41,13 @@ def test_a_day_with_one_hour_tells_of_the_others(tmp_path: Path) -> None:
     }
     (archive / f"{DAY}-3.json.gz").write_bytes(gzip.compress(json.dumps(event).encode() + b"\n"))
     settings = Settings(home=tmp_path / "home", gharchive_url=str(archive))
-    shown = metadata(bring_day(settings))
+    shown = metadata(bring_day(archive_job(settings)))
     assert (shown["dagster/row_count"], shown["hours_ok"], shown["hours_missing"]) == (1, 1, 23)
     assert shown["complete"] is True
 
 
 def test_a_day_without_any_hour_is_accounted_for_too(tmp_path: Path) -> None:
-    result = bring_day(Settings(home=tmp_path / "home", gharchive_url=str(tmp_path)))
+    result = bring_day(archive_job(Settings(home=tmp_path / "home", gharchive_url=str(tmp_path))))
     assert metadata(result)["dagster/row_count"] == 0
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
     assert checks["every_event_accounted_for"]
@@ -54,10 +58,10 @@ def test_a_day_that_is_not_whole_stays_red_until_it_is(tmp_path: Path) -> None:
     archive.mkdir()
     torn = archive / f"{DAY}-3.json.gz"
     torn.write_bytes(b"<html>no hour file</html>")
-    settings = Settings(home=home, gharchive_url=str(archive), retry_seconds=0)
+    job = archive_job(Settings(home=home, gharchive_url=str(archive), retry_seconds=0))
 
     def verdict(day: date) -> bool:
-        checks = bring_day(settings, day).get_asset_check_evaluations()
+        checks = bring_day(job, day).get_asset_check_evaluations()
         return next(check.passed for check in checks if check.check_name == "no_hour_failed")
 
     assert not verdict(DAY)
@@ -69,7 +73,7 @@ def test_a_day_that_is_not_whole_stays_red_until_it_is(tmp_path: Path) -> None:
 def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_password(tmp_path: Path) -> None:
     url = "http://someone:s3cret@127.0.0.1:9/mirror?token=t0ken"
     settings = Settings(home=tmp_path / "home", gharchive_url=url, retry_seconds=0)
-    job = build_definitions(settings).resolve_job_def("archive_day")
+    job = archive_job(settings)
     with DagsterInstance.ephemeral() as instance:
         with pytest.raises(ConnectionError, match=r"http://127.0.0.1:9/mirror \(LDG_GHARCHIVE_URL\)"):
             job.execute_in_process(partition_key=DAY.isoformat(), instance=instance)
@@ -79,12 +83,22 @@ def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_pas
     assert not [word for word in ("someone", "s3cret", "t0ken") if word in story]
 
 
-def test_hours_that_failed_are_asked_for_twice_more_before_the_run_goes_on(tmp_path: Path) -> None:
+def test_hours_that_failed_are_asked_for_twice_more_before_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     archive = tmp_path / "archive"
     archive.mkdir()
     (archive / f"{DAY}-3.json.gz").write_bytes(b"<html>no hour file</html>")
-    settings = Settings(home=tmp_path / "home", gharchive_url=str(archive), retry_seconds=1)
-    result = bring_day(settings)
+    settings = Settings(home=tmp_path / "home", gharchive_url=str(archive), retry_seconds=30)
+    waits = []
+
+    def sooner(max_retries: int, seconds_to_wait: float) -> RetryRequested:
+        waits.append(seconds_to_wait)
+        return RetryRequested(max_retries=max_retries, seconds_to_wait=0.01)
+
+    monkeypatch.setattr(retries, "RetryRequested", sooner)
+    result = bring_day(archive_job(settings))
     assert result.success
     assert len([event for event in result.all_events if event.is_step_up_for_retry]) == 2
+    assert waits == [30, 60]
     assert metadata(result)["complete"] is False

@@ -54,58 +54,60 @@ def test_runs_of_the_same_day_that_keep_no_raw_files_all_succeed(tmp_path: Path)
 
 
 @pytest.mark.parametrize("tags", [{}, HEADLESS], ids=["in the UI", "headless"])
-def test_a_variant_that_another_run_trains_is_refused_at_once(office: Settings, tags: dict[str, str]) -> None:
+def test_a_variant_that_another_run_trains_is_refused_at_once(
+    office_with_table: Settings, tags: dict[str, str]
+) -> None:
+    office = office_with_table
     (spec,) = (spec for spec in registry(office) if spec.name == "office")
     chain = Definitions(assets=dataset_chain(spec, office), resources={"settings": settings_resource(office)})
-    job = chain.resolve_implicit_global_asset_job_def()
+    job, instance = chain.resolve_implicit_global_asset_job_def(), DagsterInstance.ephemeral()
 
-    def make(asset: str, partition: str | None = None) -> bool:
-        keys = [AssetKey(["office", asset])]
-        instance = DagsterInstance.ephemeral()
+    def train() -> bool:
         return job.execute_in_process(
-            asset_selection=keys, partition_key=partition, instance=instance, tags=tags
+            asset_selection=[AssetKey(["office", "trained_models"])],
+            partition_key="dyrep-concat",
+            instance=instance,
+            tags=tags,
         ).success
 
-    assert make("event_table")
     message = r"dyrep-concat is being trained on office by .*\(Dagster run 1a2b3c4d\)"
     lock = office.lake.lock("models", "office", "dyrep-concat")
     with hold(lock, "", "Dagster run 1a2b3c4d"), pytest.raises(LockedError, match=message):
-        make("trained_models", "dyrep-concat")
+        train()
     assert not office.lake.model("office", "dyrep-concat").exists()
-    assert make("trained_models", "dyrep-concat")
+    assert train()
 
 
 @pytest.mark.parametrize("tags", [{}, HEADLESS], ids=["in the UI", "headless"])
 def test_a_training_waits_for_a_slot_of_the_home_and_says_who_has_it(
-    office: Settings,
+    office_with_table: Settings,
     tags: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    settings = office.model_copy(update={"trainings": 1})
+    settings = office_with_table.model_copy(update={"trainings": 1})
     (spec,) = (spec for spec in registry(settings) if spec.name == "office")
     resources = {"settings": settings_resource(settings)}
     chain = Definitions(assets=dataset_chain(spec, settings), resources=resources)
-    job = chain.resolve_implicit_global_asset_job_def()
+    job, instance = chain.resolve_implicit_global_asset_job_def(), DagsterInstance.ephemeral()
     monkeypatch.setattr(locks, "LONGEST_WAIT_FOR_A_SLOT", 0.3)
 
-    def make(asset: str, partition: str | None = None) -> bool:
+    def train() -> bool:
         return job.execute_in_process(
-            asset_selection=[AssetKey(["office", asset])],
-            partition_key=partition,
-            instance=DagsterInstance.ephemeral(),
+            asset_selection=[AssetKey(["office", "trained_models"])],
+            partition_key="dyrep-concat",
+            instance=instance,
             tags=tags,
         ).success
 
-    assert make("event_table")
     taken = r"every slot for training \(1\) is taken by process \d+ \(headless run 1a2b3c4d\) since .* UTC"
     slot = settings.lake.lock("slots", "training", "0")
     with hold(slot, "", "headless run 1a2b3c4d"), pytest.raises(LockedError, match=f"{taken}, waited"):
-        make("trained_models", "dyrep-concat")
+        train()
     errors = capsys.readouterr().err
     on_a_line_of_its_own = re.search(rf"^{taken}: waiting up to", errors, re.MULTILINE)
     assert bool(on_a_line_of_its_own) is bool(tags)
-    assert make("trained_models", "dyrep-concat")
+    assert train()
 
 
 @pytest.mark.slow

@@ -88,10 +88,10 @@ def test_values_out_of_bounds_are_refused(wrong) -> None:
 
 
 def test_a_changed_config_is_trained_with_and_replaces_what_was_trained_otherwise_with_a_line(
-    office: Settings, capfd: pytest.CaptureFixture[str]
+    office_with_table: Settings, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    office = office_with_table
     folder = office.lake.model("office", "dyrep-concat")
-    assert materialize(office, "event_table").success
     assert materialize(office, "trained_models", "dyrep-concat").success
     assert trained_with(folder)["epochs"] == 1
     assert "trained otherwise" not in capfd.readouterr().err
@@ -107,10 +107,12 @@ def test_a_changed_config_is_trained_with_and_replaces_what_was_trained_otherwis
     )
 
 
-def test_a_headless_run_knows_what_was_trained_otherwise_than_the_settings_say(office: Settings) -> None:
+def test_a_headless_run_knows_what_was_trained_otherwise_than_the_settings_say(
+    office_with_table: Settings,
+) -> None:
+    office = office_with_table
     (spec,) = (spec for spec in registry(office) if spec.name == "office")
     variant = model_named("dyrep-concat", spec.relations)
-    assert materialize(office, "event_table").success
     assert trained_otherwise(spec, variant, office) == []
     assert materialize(office, "trained_models", variant.key, {"epochs": 2}).success
     assert trained_otherwise(spec, variant, office) == ["epochs 2, not 1"]
@@ -122,10 +124,11 @@ def test_a_key_that_does_not_exist_is_refused_before_anything_runs(office: Setti
     assert not office.lake.model("office", "dyrep-concat").exists()
 
 
-def test_the_best_baseline_stands_beside_the_model_once_it_is_made(office: Settings) -> None:
-    for asset in ("event_table", "no_learn_baselines"):
-        assert materialize(office, asset).success
-    result = materialize(office, "trained_models", "dyrep-concat")
+def test_the_best_baseline_stands_beside_the_model_once_it_is_made(
+    office_with_table: Settings,
+) -> None:
+    assert materialize(office_with_table, "no_learn_baselines").success
+    result = materialize(office_with_table, "trained_models", "dyrep-concat")
     (event,) = result.asset_materializations_for_node("office__trained_models")
     mar, best = (event.metadata[name].value for name in ("mar", "mar_of_best_baseline"))
     assert isinstance(mar, float)

@@ -17,4 +17,4 @@ def one_thread() -> None:
 @pytest.fixture(scope="session")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an event table small enough to train on in a moment."""
-    return write_table(tmp_path_factory.mktemp("small"), name="small", nodes=12, events=90)
+    return write_table(tmp_path_factory.mktemp("small"), name="small", nodes=12, events=48)

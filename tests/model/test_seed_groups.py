@@ -16,14 +16,14 @@ from model.training_task import seed_groups, tasks_of_each
 from pipeline.variants import Variant, model_named
 from tests.small_world import RELATIONS, write_table
 
-SETTINGS = TrainingSettings(seeds=(0, 1, 4), epochs=2, batch=40, d=4)
+SETTINGS = TrainingSettings(seeds=(0, 1, 4), epochs=2, batch=20, d=4)
 GROUPS = [(0,), (1, 4)]
 
 
 @pytest.mark.parametrize("key", ["ldg_learned_sparse-concat", "gat-concat"])
 def test_groups_are_joined_to_the_checkpoint_of_all(key: str, tmp_path: Path) -> None:
     """Each seed of an LDG begins with a graph of its own, so that rows are widened at other events."""
-    variant, table = model_named(key, RELATIONS), write_table(tmp_path / "toy", events=120)
+    variant, table = model_named(key, RELATIONS), write_table(tmp_path / "toy", events=60)
     assert isinstance(variant, Variant)
     whole = tmp_path / "whole.safetensors"
     learn(new_run(load_stream(table, variant.relation), variant, SETTINGS), whole, None)

@@ -24,6 +24,7 @@ from tests.forks import FORKING, FORKS
 from tests.small_world import RELATIONS, write_table
 
 SETTINGS = TrainingSettings(seeds=(0, 1, 2), epochs=2, batch=10, d=4, snapshots=3)
+BRIEF = replace(SETTINGS, seeds=(0,), epochs=1)  # where it matters only that something is trained
 RECORDS = ("curves", "rankings", "attention", "embeddings", "predictions")
 
 
@@ -80,7 +81,7 @@ def test_every_variant_trains_and_leaves_every_promised_file(variant, dataset, t
 )
 def test_a_seed_ends_with_the_same_bits_whoever_shares_its_batch(key, dataset, tmp_path):
     variant = with_key(key, variants_for(RELATIONS))
-    settings = replace(SETTINGS, d=32)
+    settings = replace(SETTINGS, epochs=1, d=32)
     train(dataset, variant, settings, tmp_path / "together")
     train(dataset, variant, replace(settings, seeds=(1,)), tmp_path / "alone")
     together, alone = contents(tmp_path / "together"), contents(tmp_path / "alone")
@@ -114,7 +115,7 @@ def test_rankings_are_those_of_the_chosen_epoch(key, dataset, tmp_path):
 
 
 def test_attention_between_start_and_end_is_of_the_chosen_epoch(dataset, tmp_path):
-    settings = replace(SETTINGS, snapshots=7)
+    settings = replace(SETTINGS, batch=5, snapshots=7)
     variant = with_key("ldg_learned_sparse-bilinear", variants_for(RELATIONS))
     train(dataset, variant, settings, tmp_path)
     attention = pl.read_parquet(tmp_path / "attention.parquet")
@@ -156,7 +157,7 @@ def trained_in_one_go(dataset, tmp_path_factory):
 @FORKING
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["ldg_learned_sparse-bilinear", "dyrep-concat"])
-@pytest.mark.parametrize("after", [3, 5, 8])
+@pytest.mark.parametrize("after", [2, 3, 5])
 def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, trained_in_one_go, tmp_path):
     variant = with_key(key, variants_for(RELATIONS))
     killed = FORKS.Process(target=train_until_killed, args=(dataset, key, tmp_path / "killed", after))
@@ -172,32 +173,32 @@ def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset,
 
 def test_a_finished_training_is_not_repeated_and_says_so(dataset, tmp_path):
     variant = with_key("dyrep-concat", variants_for(RELATIONS))
-    first = train(dataset, variant, SETTINGS, tmp_path)
+    first = train(dataset, variant, BRIEF, tmp_path)
     lines = []
-    assert train(dataset, variant, SETTINGS, tmp_path, lines.append) == first
+    assert train(dataset, variant, BRIEF, tmp_path, lines.append) == first
     assert lines == ["dyrep-concat: already trained on this event table with these settings; nothing to do"]
-    assert train(dataset, variant, replace(SETTINGS, epochs=1), tmp_path)["settings"]["epochs"] == 1
+    assert train(dataset, variant, replace(BRIEF, epochs=2), tmp_path)["settings"]["epochs"] == 2
 
 
 def test_frequency_uses_the_weights_of_the_finished_model_beside_it(dataset, tmp_path):
     plain, frequent = (
         with_key(f"ldg_learned_sparse{s}-bilinear", variants_for(RELATIONS)) for s in ("", "_freq")
     )
-    train(dataset, plain, SETTINGS, tmp_path / plain.key)
+    train(dataset, plain, BRIEF, tmp_path / plain.key)
     lines = []
-    train(dataset, frequent, SETTINGS, tmp_path / frequent.key, lines.append)
+    train(dataset, frequent, BRIEF, tmp_path / frequent.key, lines.append)
     assert any("uses the weights of ldg_learned_sparse-bilinear" in line for line in lines)
     beside, alone = contents(tmp_path / plain.key), contents(tmp_path / frequent.key)
     assert beside["weights"] == alone["weights"]
     assert beside["curves"].equals(alone["curves"])
     assert not beside["rankings"].equals(alone["rankings"])
-    train(dataset, frequent, SETTINGS, tmp_path / "elsewhere" / frequent.key)
+    train(dataset, frequent, BRIEF, tmp_path / "elsewhere" / frequent.key)
     assert contents(tmp_path / "elsewhere" / frequent.key)["rankings"].equals(alone["rankings"])
 
 
-def interrupted(dataset, folder, variant, settings=SETTINGS) -> Path:
+def interrupted(dataset, folder, variant) -> Path:
     """A folder with the checkpoint of a training in its first epoch."""
-    run = new_run(load_stream(dataset), variant, settings)
+    run = new_run(load_stream(dataset), variant, BRIEF)
     learn_batch(run, 10)
     save(run, folder / "checkpoint.safetensors")
     return folder
@@ -207,7 +208,7 @@ def interrupted(dataset, folder, variant, settings=SETTINGS) -> Path:
     ("change", "reason"),
     [
         ({"key": "dyrep-bilinear"}, "variant"),
-        ({"settings": replace(SETTINGS, learning_rate=0.1)}, "settings"),
+        ({"settings": replace(BRIEF, learning_rate=0.1)}, "settings"),
         ({"table": "another"}, "fingerprint"),
         ({"version": 999}, "version"),
     ],
@@ -217,13 +218,13 @@ def test_a_checkpoint_of_another_training_is_refused_with_the_reason(
 ):
     variant = with_key("dyrep-concat", variants_for(RELATIONS))
     folder = interrupted(dataset, tmp_path / "model", variant)
-    small = {"name": "small", "nodes": 12, "events": 90}
+    small = {"name": "small", "nodes": 12, "events": 48}
     other = write_table(tmp_path / "table", **small, seed=1) if "table" in change else dataset
-    before = new_run(load_stream(dataset), variant, SETTINGS).identity
+    before = new_run(load_stream(dataset), variant, BRIEF).identity
     assert identity.resumable(folder / "checkpoint.safetensors", before)
     monkeypatch.setattr(identity, "VERSION", change.get("version", identity.VERSION))
     variant = with_key(change.get("key", "dyrep-concat"), variants_for(RELATIONS))
-    settings = change.get("settings", SETTINGS)
+    settings = change.get("settings", BRIEF)
     now = new_run(load_stream(other), variant, settings).identity
     assert not identity.resumable(folder / "checkpoint.safetensors", now)
     with pytest.raises(CheckpointError, match=reason):
@@ -243,7 +244,7 @@ def test_a_damaged_checkpoint_is_refused_whether_cut_or_altered(dataset, tmp_pat
     ):
         path.write_bytes(damaged)
         with pytest.raises(CheckpointError, match="damaged"):
-            train(dataset, variant, SETTINGS, tmp_path)
+            train(dataset, variant, BRIEF, tmp_path)
 
 
 def test_a_seed_whose_loss_is_not_finite_stops_alone_and_says_where(dataset, tmp_path, monkeypatch):
@@ -259,7 +260,7 @@ def test_a_seed_whose_loss_is_not_finite_stops_alone_and_says_where(dataset, tmp
     summary = train(dataset, variant, SETTINGS, tmp_path / "poisoned")
     stopped = summary["stopped"]["1"]
     assert stopped["step"] == 3
-    assert stopped["events"] == [20, 30]
+    assert stopped["events"] == [20, 27]
     assert set(stopped["parameter_ranges"]) >= {"intensity.rate", "update.self"}
     assert summary["seeds"] == [0, 2]
     whole, left = contents(tmp_path / "whole"), contents(tmp_path / "poisoned")

@@ -23,8 +23,8 @@ KEYS = ["ldg_learned_sparse-bilinear", "dyrep-concat", "gcn-bilinear"]
 
 
 def world() -> Stream:
-    """Forty events to learn from, ten to validate, ten to test."""
-    return replace(random_stream(4, nodes=8, events=60), splits=(40, 50))
+    """Two dozen events to learn from, six to validate, six to test."""
+    return replace(random_stream(4, nodes=8, events=36), splits=(24, 30))
 
 
 def learned(stream: Stream, key: str, folder: Path, settings: TrainingSettings = SETTINGS) -> Run:
@@ -37,7 +37,7 @@ def learned(stream: Stream, key: str, folder: Path, settings: TrainingSettings =
 def test_no_epoch_learns_from_events_that_validation_ranks(key, tmp_path):
     stream = world()
     other = replace(stream, u=stream.u.copy(), v=stream.v.copy())
-    other.u[40:50], other.v[40:50] = (stream.u[40:50] + 1) % 8, (stream.v[40:50] + 1) % 8
+    other.u[24:30], other.v[24:30] = (stream.u[24:30] + 1) % 8, (stream.v[24:30] + 1) % 8
     one, another = learned(stream, key, tmp_path), learned(other, key, tmp_path)
     assert torch.equal(one.parameters.flat, another.parameters.flat)
     assert torch.equal(torch.stack(one.losses), torch.stack(another.losses))
@@ -54,11 +54,11 @@ def test_the_test_period_is_ranked_by_what_learned_on_through_validation(key, tm
     settings = replace(SETTINGS, epochs=1)
     run = learned(stream, key, tmp_path, settings)
     plain = new_run(stream, run.variant, settings)
-    for stop in (8, 16, 24, 32, 40, 48, 50):
+    for stop in (8, 16, 24, 30):
         learn_batch(plain, stop)
     assert run.chosen is not None
-    assert run.chosen.validation.state.position == 40
-    assert run.chosen.test.state.position == 50
+    assert run.chosen.validation.state.position == 24
+    assert run.chosen.test.state.position == 30
     assert torch.equal(run.chosen.test.weights, plain.parameters.flat)
     assert torch.equal(run.chosen.test.state.z, plain.state.z)
     assert torch.equal(run.chosen.test.state.attention.values, plain.state.attention.values)
@@ -67,12 +67,12 @@ def test_the_test_period_is_ranked_by_what_learned_on_through_validation(key, tm
 def test_ranking_leaves_what_was_learned_as_it_is(tmp_path):
     run = learned(world(), "dyrep-bilinear", tmp_path)
     assert run.chosen is not None
-    with Progress("rank", 40, "events", None) as progress:
+    with Progress("rank", 12, "events", None) as progress:
         first, again = (
-            rank_until(run, run.chosen.test, 60, SETTINGS.seeds, progress).numpy() for _ in range(2)
+            rank_until(run, run.chosen.test, 36, SETTINGS.seeds, progress).numpy() for _ in range(2)
         )
     np.testing.assert_array_equal(first, again)
-    assert run.chosen.test.state.position == 50
+    assert run.chosen.test.state.position == 30
 
 
 def test_a_branch_leaves_its_run_as_it_is():
@@ -92,12 +92,12 @@ def test_a_seed_that_stops_while_learning_on_is_stopped_for_good(tmp_path, monke
     run = new_run(world(), with_key("dyrep-concat", variants_for(["Follow"])), SETTINGS)
 
     def poisoned(poisoned_run: Run, stop: int) -> None:
-        if poisoned_run.step == 6 and not poisoned_run.stopped:  # the last batch before the test period
+        if poisoned_run.step == 3 and not poisoned_run.stopped:  # the last batch before the test period
             poisoned_run.parameters.named["update.self"][1, 0, 0] = float("nan")
         learn_batch(poisoned_run, stop)
 
     monkeypatch.setattr("model.epochs.learn_batch", poisoned)
     learn(run, tmp_path / "checkpoint.safetensors", None)
-    assert run.stopped[1]["events"] == [48, 50]
+    assert run.stopped[1]["events"] == [24, 30]
     assert run.measured[0][1][1] is None
     assert run.measured[1][0][0] is not None

@@ -19,7 +19,7 @@ from pipeline.results.pairs import Pairs
 from pipeline.settings import Settings
 from pipeline.variants import variants_for, with_key
 
-NODES, EVENTS = 6, 40  # of a day
+NODES, EVENTS = 6, 20  # of a day
 WINDOW = Window(date(2026, 6, 1), date(2026, 6, 5))
 
 
@@ -39,7 +39,7 @@ def day_of(day: date) -> pl.DataFrame:
 
 def trained(variant: str) -> PaperFollower:
     family = PaperFamily(
-        with_key(variant, variants_for(("",))), TrainingSettings(seeds=(0,), epochs=2, batch=25, d=4)
+        with_key(variant, variants_for(("",))), TrainingSettings(seeds=(0,), epochs=2, batch=12, d=4)
     )
     past = pl.concat(day_of(day) for day in Window(WINDOW.first, WINDOW.last - 2 * DAY))
     judged = pl.concat(day_of(day) for day in Window(WINDOW.last - DAY, WINDOW.last))

@@ -57,7 +57,7 @@ def test_every_statistic_equals_its_definition_from_both_ends(
             ([(u, c) for c in range(stream.nodes)], [(c, v) for c in range(stream.nodes)])
         ):
             for other, (a, b) in enumerate(pairs):
-                if a == b or other % 3:
+                if a == b or (row + other) % 5:
                     continue
                 expected = plain.statistics(a, b)
                 actual = dict(zip(names(reading), read[row, side, other].tolist(), strict=True))

@@ -16,10 +16,16 @@ from model.reference import Reference
 from model.run import Run, generators, new_run
 from model.state import initial_state
 from pipeline.variants import Variant
-from tests.model.streams import random_stream
+from tests.model.streams import eventful_stream, random_stream
 from tests.model.test_engine import EXTRA, VARIANTS, D
 
-RECURRENT = [variant for variant in [*VARIANTS.values(), *EXTRA] if variant.is_recurrent]
+# Those that differ in more than the graph they begin with.
+RECURRENT = [
+    variant
+    for variant in [*VARIANTS.values(), *EXTRA]
+    if variant.is_recurrent and variant.name not in ("dyrep_random", "ldg_random_uniform")
+]
+SEVERAL_SEEDS = ("dyrep-bilinear", "ldg_random_sparse-concat", "ldg_learned_sparse-bilinear")
 LEARNED = VARIANTS["ldg_learned_sparse-bilinear"]
 
 
@@ -36,13 +42,16 @@ def close(ours: torch.Tensor, theirs: torch.Tensor, name: str) -> None:
 
 @pytest.mark.parametrize("variant", RECURRENT, ids=lambda variant: variant.key)
 def test_compiled_engine_and_reference_agree_in_every_loss_and_gradient(variant: Variant) -> None:
-    stream, seeds, start = random_stream(2, nodes=6, events=14), (0, 3), 0
+    stream, start = eventful_stream(6), 0
+    seeds = (0, 3) if variant.key in SEVERAL_SEEDS else (3,)
     parameters = initial_parameters(variant, D, generators(seeds, "weights"))
     state = initial_state(stream, variant, D, generators(seeds, "start"))
     random, workspace = generators(seeds, "training"), Workspace()
     dense = state.attention.dense()
-    before = [(state.z[row].clone(), dense[row], dense[row] != 0, [0.0] * stream.nodes) for row in range(2)]
-    for stop in (7, 14):
+    before = [
+        (state.z[row].clone(), dense[row], dense[row] != 0, [0.0] * stream.nodes) for row in range(len(seeds))
+    ]
+    for stop in (3, 6):
         chance = draw_chance(stream, variant, start, stop, random, noisy=True)
         flat = parameters.flat.detach().requires_grad_()
         outcome = advance_large(

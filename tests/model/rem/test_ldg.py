@@ -1,5 +1,6 @@
 """A relational-event model that reads a trained LDG: what it reads, that it sees no future, its contract."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from tests.small_world import store_table
 SMALL = RemSettings(
     seeds=(0, 3), epochs=2, batch=16, candidates=5, hidden=(8, 4), base_hidden=(6, 3), silent=20
 )
+BRIEF = replace(SMALL, seeds=(0,), epochs=1)
 READERS = [variant for variant in rem_variants() if variant.of_ldg is not None]
 
 
@@ -39,7 +41,7 @@ READERS = [variant for variant in rem_variants() if variant.of_ldg is not None]
 def ldg_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The models of a small world in which LDG is trained."""
     lake = Lake(tmp_path_factory.mktemp("ldg"))
-    store_table(lake)
+    store_table(lake, events=150)
     folder = lake.model("toy", LDG)
     train(lake.dataset("toy"), LDG, TrainingSettings(seeds=(2, 5), epochs=1, batch=50, d=8), folder)
     return folder.parent
@@ -58,6 +60,14 @@ def ldg_events(ldg_table: Path) -> Events:
 @pytest.fixture(scope="module")
 def frozen_ldg(ldg_models: Path, ldg_events: Events) -> FrozenLdg:
     return trained_ldg(ldg_models, READERS[0], ldg_events.stream.fingerprint).final
+
+
+@pytest.fixture(scope="module")
+def kept_files(ldg_table: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Names of the files that a training of a model without LDG keeps."""
+    folder = tmp_path_factory.mktemp("plain") / RemVariant().key
+    train_rem(ldg_table, RemVariant(), BRIEF, folder)
+    return {path.name for path in folder.iterdir()}
 
 
 def with_course(ldg_events: Events, frozen_ldg: FrozenLdg, variant: RemVariant) -> Events:
@@ -84,7 +94,7 @@ def test_weights_of_choosing_are_those_before_validation(ldg_models: Path, ldg_e
 
 
 def test_a_memory_stands_where_ldg_itself_stands(ldg_events: Events, frozen_ldg: FrozenLdg) -> None:
-    stream, end = ldg_events.stream, 233
+    stream, end = ldg_events.stream, 117
     course = frozen_ldg.course(stream, READERS[0])
     memory = LatentMemory(stream, course, by_role=True)
     memory.read(slice(0, end), np.full(end, -1), np.empty((0, 2, 1), np.int64))
@@ -113,10 +123,10 @@ def test_statistics_are_those_of_the_embeddings_and_of_the_attention(
     width = len(listed(len(ldg_events.types)))
     for variant in READERS:
         reading = Pass(with_course(ldg_events, frozen_ldg, variant))
-        reading.skip(200)
+        reading.skip(90)
         (memory,) = reading.memories
         assert isinstance(memory, LatentMemory)
-        now = float(ldg_events.stream.seconds[200])
+        now = float(ldg_events.stream.seconds[90])
         for acts, (a, b) in ((True, (3, 5)), (False, (5, 3))):
             x = reading.ask(3, now, acts=acts).x[5, width:]
             if variant.of_ldg == "attention":
@@ -135,7 +145,7 @@ def test_statistics_are_those_of_the_embeddings_and_of_the_attention(
 def test_what_happens_later_changes_no_statistic(
     ldg_events: Events, frozen_ldg: FrozenLdg, variant: RemVariant, by_role: bool
 ) -> None:
-    stream, moment = ldg_events.stream, 230
+    stream, moment = ldg_events.stream, 115
     u, v = stream.u.copy(), stream.v.copy()
     u[moment + 1 :], v[moment + 1 :] = u[moment + 1 :][::-1], v[moment + 1 :][::-1]
     later = replace(ldg_events, stream=replace(stream, u=u, v=v))
@@ -155,25 +165,23 @@ def test_asking_is_as_reading(ldg_events: Events, frozen_ldg: FrozenLdg, by_role
     read = with_course(ldg_events, frozen_ldg, READERS[1])
     stream, everyone = ldg_events.stream, np.arange(ldg_events.stream.nodes)
     reading, asking = Pass(read, by_role=by_role), Pass(read, by_role=by_role)
-    asking.skip(200)
-    of_events = reading.read(201, np.array([200]), np.broadcast_to(everyone, (1, 2, stream.nodes))).x
-    for side, node in enumerate((stream.u[200], stream.v[200])):
-        of_question = asking.ask(int(node), float(stream.seconds[200]), acts=side == 0).x
+    asking.skip(90)
+    of_events = reading.read(91, np.array([90]), np.broadcast_to(everyone, (1, 2, stream.nodes))).x
+    for side, node in enumerate((stream.u[90], stream.v[90])):
+        of_question = asking.ask(int(node), float(stream.seconds[90]), acts=side == 0).x
         np.testing.assert_array_equal(of_question, of_events[0, side])
 
 
 @pytest.mark.parametrize("variant", READERS, ids=lambda variant: variant.name)
 def test_a_training_keeps_what_every_variant_keeps_and_forecasts_without_ldg_beside_it(
-    ldg_models: Path, ldg_table: Path, variant: RemVariant, tmp_path: Path
+    ldg_models: Path, ldg_table: Path, kept_files: set[str], variant: RemVariant, tmp_path: Path
 ) -> None:
-    folder = ldg_models / variant.key
-    summary = train_rem(ldg_table, variant, SMALL, folder)
-    files = {path.name for path in folder.iterdir()}
-    train_rem(ldg_table, RemVariant(), SMALL, ldg_models / RemVariant().key)
-    assert files == {path.name for path in (ldg_models / RemVariant().key).iterdir()}
+    folder = Path(shutil.copytree(ldg_models, tmp_path / "models")) / variant.key
+    summary = train_rem(ldg_table, variant, BRIEF, folder)
+    assert {path.name for path in folder.iterdir()} == kept_files
     assert summary["ldg"]["key"] == LDG
     lines: list[str] = []
-    train_rem(ldg_table, variant, SMALL, folder, lines.append)
+    train_rem(ldg_table, variant, BRIEF, folder, lines.append)
     assert "already trained" in lines[0]
     contributions = pl.read_parquet(folder / "contributions.parquet")
     assert f"ldg_{variant.of_ldg}" in set(contributions["group"])
