@@ -4,21 +4,26 @@ Dagster's own launcher leaves a run whose process was killed with its code serve
 with the slot it holds. Noticed, it is failed, and `run_retries` in dagster.yaml starts it again.
 """
 
+import os
 import time
+from pathlib import Path
 
-from dagster import DagsterEventType, DagsterRun, DefaultRunLauncher
+from dagster import DagsterEventType, DagsterRun, DagsterRunStatus, DefaultRunLauncher
 from dagster._core.errors import DagsterUserCodeUnreachableError
+from dagster._core.execution.retries import auto_reexecution_should_retry_run
 from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
+from dagster._core.storage.tags import WILL_RETRY_TAG
 from dagster._grpc.types import CanCancelExecutionRequest, CanCancelExecutionResult
 from dagster._serdes import ConfigurableClassData, deserialize_value
 
 from pipeline.lake import is_alive
+from pipeline.settings import DAGSTER_STORAGE
 
 ALIVE = CheckRunHealthResult(WorkerStatus.RUNNING)
 GONE = CheckRunHealthResult(WorkerStatus.FAILED, "its process is gone")
-# Seconds until a run that is gone counts as gone: the daemon asks a code server that was started again for
-# its assets once a minute, and a run that is failed before that is not started again.
-SETTLED = 90.0
+# Seconds until a run that is gone counts as gone. The daemon asks a code server that was started again for
+# its assets every ten seconds until it has them; a run that is failed before that is not started again.
+SETTLED = 45.0
 
 
 class WatchfulRunLauncher(DefaultRunLauncher):
@@ -41,6 +46,20 @@ class WatchfulRunLauncher(DefaultRunLauncher):
         since = self.gone_since.setdefault(run.run_id, time.monotonic())
         return GONE if time.monotonic() - since >= SETTLED else ALIVE
 
+    def get_run_worker_debug_info(
+        self, run: DagsterRun, include_container_logs: bool | None = True
+    ) -> str | None:
+        """Nothing to tell, but Dagster asks just before it fails a run that is gone or has not started.
+
+        It says only afterwards that the run is tried again. A backfill that looks in between finds all its
+        runs ended, fails for good, and then refuses the retry. So it is said here, before.
+        """
+        if run.status != DagsterRunStatus.CANCELING:
+            failed = run.with_status(DagsterRunStatus.FAILURE)
+            will_retry = auto_reexecution_should_retry_run(self._instance, failed, None)
+            self._instance.add_run_tags(run.run_id, {WILL_RETRY_TAG: str(will_retry).lower()})
+        return super().get_run_worker_debug_info(run, include_container_logs)
+
     def is_at_work(self, run: DagsterRun) -> bool:
         """Whether the run's process is here, or its code server has it among those it could end.
 
@@ -62,5 +81,20 @@ class WatchfulRunLauncher(DefaultRunLauncher):
         for event in words:
             metadata = event.get_dagster_event().engine_event_data.metadata
             if "pid" in metadata:
-                return is_alive(int(str(metadata["pid"].value)))
+                process = int(str(metadata["pid"].value))
+                return is_alive(process) and is_of_this_home(process)
         return False
+
+
+def is_of_this_home(process: int) -> bool:
+    """Whether a process is at work on the home of this one, as far as the system tells.
+
+    Once a machine was started again, the number of a run's process may be that of any other program.
+    """
+    try:
+        environment = Path(f"/proc/{process}/environ").read_bytes()
+    except PermissionError:
+        return False  # somebody else's
+    except FileNotFoundError:
+        return True  # a system without such files
+    return os.fsencode(f"{DAGSTER_STORAGE}={os.environ[DAGSTER_STORAGE]}") in environment.split(b"\0")

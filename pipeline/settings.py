@@ -43,7 +43,8 @@ SHELL = "the shell"
 SECRET = ("alert_webhook", "alert_command", "store")
 # Variables that belong to the project and are no setting of a user's.
 SHELL_NAMES = "LDG_SHELL_NAMES"  # which variables `ldg dev` found in its shell
-INTERNAL = (SHELL_NAMES, "LDG_DAGSTER_STORAGE", "LDG_REAL_DATA", "LDG_SCREENSHOTS")
+DAGSTER_STORAGE = "LDG_DAGSTER_STORAGE"  # of every process of Dagster: where its home keeps runs
+INTERNAL = (SHELL_NAMES, DAGSTER_STORAGE, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):

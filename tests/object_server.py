@@ -19,9 +19,9 @@ KEY, SECRET = "a-key-of-tests", "a-secret-of-tests"  # what no line of any log m
 # One request at a time: a condition is looked at and the object written before the next one's turn.
 SERVE = """
 import sys
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.moto_server.werkzeug_app import create_backend_app
 from werkzeug.serving import run_simple
-run_simple("127.0.0.1", int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False)
+run_simple("127.0.0.1", int(sys.argv[1]), create_backend_app("s3"), threaded=False)
 """
 
 

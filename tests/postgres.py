@@ -3,7 +3,6 @@
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -12,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 USER = "ldg"
 
@@ -55,9 +56,7 @@ def running_cluster() -> Generator[Cluster]:
     programs = find_programs()
     if programs is None:
         pytest.skip("no PostgreSQL at hand: install postgresql to run these tests")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     cluster = Cluster(programs, port, secrets.token_urlsafe(12))
     is_root = os.getuid() == 0
     folder = Path(tempfile.mkdtemp(prefix="ldg-postgres-"))

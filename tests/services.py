@@ -11,6 +11,7 @@ from typing import Any
 
 import requests
 
+from tests.ports import free_port
 from tests.whole_system import PATIENCE, ROOT
 
 BACKFILL = """mutation($parameters: LaunchBackfillParams!) {
@@ -23,12 +24,6 @@ STATUS = """query($id: String!) {
 }"""
 SETTLED = {"COMPLETED_SUCCESS", "COMPLETED_FAILED", "COMPLETED", "FAILED", "CANCELED"}  # of a backfill
 LAST = 5_000  # bytes of what a service said, for whoever reads of a test that failed
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
 from pipeline.locks import hold
-from pipeline.settings import SettingError, Settings
+from pipeline.settings import DAGSTER_STORAGE, SettingError, Settings
 
 PROJECT = Path(__file__).parents[2]
 LONGEST_WAIT = 300.0  # seconds: it is made within one, by a machine that is not busy
@@ -22,7 +22,7 @@ def dagster_environment(settings: Settings) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     return {
         "DAGSTER_HOME": str(PROJECT),  # where dagster.yaml is
-        "LDG_DAGSTER_STORAGE": str(folder),
+        DAGSTER_STORAGE: str(folder),
         "LDG_HOME": str(settings.home.resolve()),
         "LDG_STORE": settings.store,
         # A backfill waits for a code server that is being started again, instead of failing.

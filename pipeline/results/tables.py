@@ -33,8 +33,11 @@ def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> No
 
 
 def insert(warehouse: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
-    """Add the rows of a frame, column by name."""
-    warehouse.register("rows_to_insert", rows.select(table.names).to_arrow())
+    """Add the rows of a frame, if there are any, column by name."""
+    chosen = rows.select(table.names)
+    if chosen.is_empty():
+        return
+    warehouse.register("rows_to_insert", chosen.to_arrow())
     listed = ", ".join(f'"{column}"' for column in table.names)
     warehouse.execute(f'insert into "{table.name}" ({listed}) select {listed} from rows_to_insert')  # noqa: S608 - own names
     warehouse.unregister("rows_to_insert")

@@ -6,7 +6,6 @@ Screenshots are left in the test's own folder, or in `$LDG_SCREENSHOTS` where th
 import os
 import re
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -20,6 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pipeline.lake import Lake
 from pipeline.results.trained import read_facts
 from tests.office import write_office
+from tests.ports import free_port
 from tests.whole_system import OF_A_SERVER, PATIENCE, environment, start_module, wait_for
 
 SECONDS = 40.0  # for the page to show something, on a machine that is busy
@@ -62,9 +62,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     (archive / f"{YESTERDAY}-3.json.gz").write_bytes(b"<html>no hour file</html>")
     shots = Path(os.environ.get("LDG_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     shots.mkdir(parents=True, exist_ok=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {
         "LDG_SEEDS": "1",
         "LDG_EPOCHS": "1",

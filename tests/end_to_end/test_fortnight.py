@@ -28,7 +28,8 @@ from dagster._core.workspace.load_target import GrpcServerTarget
 from pipeline.lake import Lake, write_text
 from pipeline.locks import holder
 from pipeline.sources.gharchive.hours import file_name
-from tests.services import Services, free_port
+from tests.ports import free_port
+from tests.services import Services
 from tests.todays_archive import World, hour_file, write_days
 from tests.whole_system import ROOT, environment, run_module, wait_for
 

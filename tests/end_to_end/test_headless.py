@@ -1,12 +1,15 @@
 """`python -m assets` on a small dataset of one's own: what it says and leaves when all is not well."""
 
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
-from dagster import DagsterRunStatus, RunsFilter
+from dagster import AssetKey, DagsterRunStatus, RunsFilter
 
+from assets.definitions import build_definitions
 from assets.headless.instance import UNFINISHED, instance_of
+from assets.headless.steps import Step, materialize
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
 from pipeline.settings import Settings
@@ -18,6 +21,29 @@ from tests.whole_system import PATIENCE, environment, run_module, start_module, 
 def office_of_five(tmp_path: Path) -> Path:
     """A home with the mails of five people."""
     write_office(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def before_trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with all that a run makes before it trains; nobody changes it."""
+    home = tmp_path_factory.mktemp("before_trainings")
+    write_office(home)
+    settings = Settings(home=home)
+    job = build_definitions(settings).resolve_implicit_global_asset_job_def()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, text in environment(home).items():
+            patch.setenv(name, text)
+        with instance_of(settings) as instance:
+            for asset in ("event_table", "no_learn_baselines", "waiting_times"):
+                materialize(Step((AssetKey(["office", asset]),)), job, instance)
+    return home
+
+
+@pytest.fixture
+def ready_to_train(before_trainings: Path, tmp_path: Path) -> Path:
+    """A home in which only trainings are to be done."""
+    shutil.copytree(before_trainings, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -63,39 +89,39 @@ def test_a_training_that_fails_stops_no_other_but_the_results(office_of_five: Pa
     "interrupts", [signal.SIG_DFL, signal.SIG_IGN], ids=["in the foreground", "in the background of a script"]
 )
 def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(
-    office_of_five: Path, interrupts: signal.Handlers
+    ready_to_train: Path, interrupts: signal.Handlers
 ) -> None:
-    endless = office(office_of_five, LDG_EPOCHS="1000000")
+    endless = office(ready_to_train, LDG_EPOCHS="1000000")
     process = start_module("assets", environment=endless, interrupts=interrupts)
-    wait_for(lambda: len(list(office_of_five.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
+    wait_for(lambda: len(list(ready_to_train.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, output
     assert "the same command goes on from here" in output
     assert "Traceback" not in output
-    assert not trainings_at_work(office_of_five)
-    assert len(list(office_of_five.glob("models/*/*/checkpoint.safetensors"))) == 2
-    with instance_of(Settings(home=office_of_five)) as instance:
+    assert not trainings_at_work(ready_to_train)
+    assert len(list(ready_to_train.glob("models/*/*/checkpoint.safetensors"))) == 2
+    with instance_of(Settings(home=ready_to_train)) as instance:
         assert not instance.get_runs(RunsFilter(statuses=UNFINISHED))
         assert len(instance.get_runs(RunsFilter(statuses=[DagsterRunStatus.FAILURE]))) == 2
 
 
-def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(office_of_five: Path) -> None:
-    endless = office(office_of_five, LDG_EPOCHS="1000000")
+def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(ready_to_train: Path) -> None:
+    endless = office(ready_to_train, LDG_EPOCHS="1000000")
     process = start_module("assets", environment=endless)
-    wait_for(lambda: len(list(office_of_five.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
-    orphans = trainings_at_work(office_of_five)
+    wait_for(lambda: len(list(ready_to_train.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
+    orphans = trainings_at_work(ready_to_train)
     assert len(orphans) == 2
     orphans[0].suspend()  # it does not notice yet, and still has the lock
     try:
         process.kill()
         process.wait()  # until then its number is taken
-        wait_for(lambda: trainings_at_work(office_of_five) == orphans[:1])
-        following = start_module("assets", environment=office(office_of_five))
+        wait_for(lambda: trainings_at_work(ready_to_train) == orphans[:1])
+        following = start_module("assets", environment=office(ready_to_train))
         assert following.stdout is not None
         line = following.stdout.readline()
         assert (
-            f"{office_of_five} is being worked on by process {process.pid} (python -m assets) since" in line
+            f"{ready_to_train} is being worked on by process {process.pid} (python -m assets) since" in line
         )
         assert "which is gone while those it started end: waiting up to" in line
     finally:
@@ -103,4 +129,4 @@ def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(of
     assert "office/event_table" in following.stdout.readline()
     following.kill()
     following.communicate(timeout=PATIENCE)
-    wait_for(lambda: not trainings_at_work(office_of_five))
+    wait_for(lambda: not trainings_at_work(ready_to_train))

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.event_table import (
@@ -250,6 +250,7 @@ def test_a_damaged_description_says_what_to_build(tmp_path: Path):
         read_event_table(tmp_path)
 
 
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 200), st.booleans()),

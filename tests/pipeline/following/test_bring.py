@@ -20,6 +20,7 @@ from tests.todays_archive import World, hour_file, write_days
 WORLD = World(people=6, circle=6, crowd=5, events=48)
 SPARSE = World(people=6, circle=6, crowd=5, events=24)
 DAYS = Window(date(2026, 6, 1), date(2026, 6, 3))
+TWO_DAYS = Window(DAYS.first, DAYS.first + DAY)
 LATER = datetime(2026, 7, 1)
 
 
@@ -40,39 +41,39 @@ def test_readings_are_needed_near_the_days_that_are_asked_for() -> None:
 
 
 @pytest.fixture
-def a_week(monkeypatch: pytest.MonkeyPatch) -> Window:
-    """Days of which the first are over for good: late data is waited for three days, not fourteen."""
-    monkeypatch.setattr("pipeline.following.bring.LATE_DAYS", 3)
-    return Window(date(2026, 6, 1), date(2026, 6, 7))
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Window:
+    """Days of which the first is over for good: late data is waited for one day, not fourteen."""
+    monkeypatch.setattr("pipeline.following.bring.LATE_DAYS", 1)
+    return Window(date(2026, 6, 1), date(2026, 6, 4))
 
 
 def test_readings_of_a_day_that_is_over_for_good_are_removed_and_its_events_stay(
-    lake: Lake, tmp_path: Path, a_week: Window
+    lake: Lake, tmp_path: Path, impatient: Window
 ) -> None:
-    window = a_week
+    window = impatient
     write_days(tmp_path, SPARSE, window)
     fetching = FetchSettings(base=str(tmp_path))
     bring(lake, window, fetching, EventRules(), now=LATER)
     days = [day.day for day in window if readings_folder(lake, day).exists()]
-    assert days == list(range(3, 8))
+    assert days == [2, 3, 4]
     assert all(set(statuses) == {"ok"} for statuses in read_statuses(lake, window).values())
     accounts = [account_path(lake, day).read_bytes() for day in window]
     assert bring(lake, window, fetching, EventRules(), now=LATER) == []
     assert [account_path(lake, day).read_bytes() for day in window] == accounts
 
 
-def brought(lake: Lake, archive: Path, now: datetime = LATER) -> list[date]:
-    return bring(lake, DAYS, FetchSettings(base=str(archive)), EventRules(), now=now)
+def brought(lake: Lake, archive: Path, now: datetime = LATER, days: Window = DAYS) -> list[date]:
+    return bring(lake, days, FetchSettings(base=str(archive)), EventRules(), now=now)
 
 
 def test_what_is_unchanged_is_asked_for_and_not_read_again(lake: Lake, tmp_path: Path) -> None:
     archive = tmp_path / "archive"
-    write_days(archive, WORLD, DAYS)
-    assert brought(lake, archive) == list(DAYS)
-    accounts = [account_path(lake, day).stat().st_mtime_ns for day in DAYS]
-    assert brought(lake, archive) == []
-    assert [account_path(lake, day).stat().st_mtime_ns for day in DAYS] == accounts
-    assert not any(raw_path(lake, DAYS.first, hour).exists() for hour in range(24))
+    write_days(archive, WORLD, TWO_DAYS)
+    assert brought(lake, archive, days=TWO_DAYS) == list(TWO_DAYS)
+    accounts = [account_path(lake, day).stat().st_mtime_ns for day in TWO_DAYS]
+    assert brought(lake, archive, days=TWO_DAYS) == []
+    assert [account_path(lake, day).stat().st_mtime_ns for day in TWO_DAYS] == accounts
+    assert not any(raw_path(lake, TWO_DAYS.first, hour).exists() for hour in range(24))
 
 
 def test_a_late_hour_and_a_replaced_one_are_found_by_asking_again(lake: Lake, tmp_path: Path) -> None:
@@ -93,13 +94,13 @@ def test_a_late_hour_and_a_replaced_one_are_found_by_asking_again(lake: Lake, tm
 def test_a_day_whose_neighbours_were_not_read_again_is_settled_the_next_time(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive, late = tmp_path / "archive", file_name(DAYS.first, 23)
-    write_days(archive, WORLD, DAYS, without=frozenset({late}))
-    brought(lake, archive)
-    after = account_path(lake, DAYS.first + DAY)
+    archive, late = tmp_path / "archive", file_name(TWO_DAYS.first, 23)
+    write_days(archive, WORLD, TWO_DAYS, without=frozenset({late}))
+    brought(lake, archive, days=TWO_DAYS)
+    after = account_path(lake, TWO_DAYS.first + DAY)
     assert pl.read_parquet(after)["duplicates"].sum() == 0
     # The hour before midnight holds what the one after it holds, too: there they are copies.
-    (archive / late).write_bytes((archive / file_name(DAYS.first + DAY, 0)).read_bytes())
+    (archive / late).write_bytes((archive / file_name(TWO_DAYS.first + DAY, 0)).read_bytes())
 
     def killed(*_: object) -> list[date]:
         raise KeyboardInterrupt
@@ -107,20 +108,22 @@ def test_a_day_whose_neighbours_were_not_read_again_is_settled_the_next_time(
     with monkeypatch.context() as patched:
         patched.setattr("pipeline.following.bring.neighbours", killed)
         with pytest.raises(KeyboardInterrupt):
-            brought(lake, archive)
+            brought(lake, archive, days=TWO_DAYS)
     assert pl.read_parquet(after)["duplicates"].sum() == 0, "killed before it was read again"
     # Its age would not have it asked for any more.
-    long_after = Window(DAYS.first, DAYS.first + 30 * DAY)
+    long_after = Window(TWO_DAYS.first, TWO_DAYS.last + DAY)
+    monkeypatch.setattr("pipeline.following.bring.LATE_DAYS", 1)
+    assert days_to_ask(long_after, read_statuses(lake, long_after)) == [long_after.last]
     changed = bring(lake, long_after, FetchSettings(base=str(archive)), EventRules(), now=LATER)
-    assert DAYS.first in changed
+    assert TWO_DAYS.first in changed
     assert pl.read_parquet(after)["duplicates"].sum() > 0
     assert not list(lake.github_accounts.glob(".*"))
 
 
 def test_a_day_before_the_window_costs_none_of_those_whose_files_and_readings_are_gone(
-    lake: Lake, tmp_path: Path, a_week: Window
+    lake: Lake, tmp_path: Path, impatient: Window
 ) -> None:
-    archive, window = tmp_path / "archive", a_week
+    archive, window = tmp_path / "archive", impatient
     longer = Window(window.first - DAY, window.last)
     write_days(archive, SPARSE, longer)
     fetching = FetchSettings(base=str(archive))
@@ -132,9 +135,9 @@ def test_a_day_before_the_window_costs_none_of_those_whose_files_and_readings_ar
 
 
 def test_a_day_stays_as_it_is_while_its_hours_cannot_be_had_again(
-    lake: Lake, tmp_path: Path, a_week: Window
+    lake: Lake, tmp_path: Path, impatient: Window
 ) -> None:
-    archive, window = tmp_path / "archive", a_week
+    archive, window = tmp_path / "archive", impatient
     longer = Window(window.first - DAY, window.last)
     write_days(archive, SPARSE, longer)
     hour = archive / file_name(window.first, 5)
@@ -159,7 +162,7 @@ def test_raw_hours_that_a_killed_process_did_not_come_to_drop_are_dropped_the_ne
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = tmp_path / "archive"
-    write_days(archive, WORLD, DAYS)
+    write_days(archive, WORLD, TWO_DAYS)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -167,11 +170,11 @@ def test_raw_hours_that_a_killed_process_did_not_come_to_drop_are_dropped_the_ne
     with monkeypatch.context() as patched:
         patched.setattr("pipeline.sources.gharchive.day.flush_reading", killed)
         with pytest.raises(KeyboardInterrupt):
-            brought(lake, archive)
-    assert account_path(lake, DAYS.first).exists()
-    assert all(raw_path(lake, DAYS.first, hour).exists() for hour in range(24))
-    assert brought(lake, archive) == list(DAYS)
-    assert not any(raw_path(lake, day, hour).exists() for day in DAYS for hour in range(24))
+            brought(lake, archive, days=TWO_DAYS)
+    assert account_path(lake, TWO_DAYS.first).exists()
+    assert all(raw_path(lake, TWO_DAYS.first, hour).exists() for hour in range(24))
+    assert brought(lake, archive, days=TWO_DAYS) == list(TWO_DAYS)
+    assert not any(raw_path(lake, day, hour).exists() for day in TWO_DAYS for hour in range(24))
 
 
 def test_an_archive_out_of_reach_is_said_when_something_is_wanted(lake: Lake, tmp_path: Path) -> None:

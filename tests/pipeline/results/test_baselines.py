@@ -27,9 +27,10 @@ UNDIRECTED = {"random", "frequency", "associates", "frequency_within_associates"
 Score = Callable[[int, int], Any]  # a number, or a tuple of them
 
 
-@pytest.fixture
-def busy_table(tmp_path: Path) -> EventTable:
-    return store_table(Lake(tmp_path), events=150)
+@pytest.fixture(scope="module")
+def busy_table(tmp_path_factory: pytest.TempPathFactory) -> EventTable:
+    """A table that nobody changes."""
+    return store_table(Lake(tmp_path_factory.mktemp("busy")), events=150)
 
 
 def to_rank(table: EventTable) -> pl.DataFrame:

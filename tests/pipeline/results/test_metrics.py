@@ -1,5 +1,6 @@
 """Ranking and its metrics equal the obvious computation, on any grouping, and add up."""
 
+import shutil
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.event_table import EventTable
+from pipeline.event_table import EventTable, read_event_table
 from pipeline.lake import Lake
 from pipeline.results.metrics import (
     MOST_SLOTS,
@@ -42,12 +43,21 @@ def obvious_metrics(ranks: list[tuple[float, float]]) -> dict[str, float]:
     return {"events": len(ranks), "mar": mar, "mrr": np.mean([1 / (rank + 1) for rank in directions]), **hits}
 
 
-@pytest.fixture
-def trained_table(lake: Lake) -> EventTable:
+@pytest.fixture(scope="module")
+def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A home with trained variants, which nobody changes."""
+    lake = Lake(tmp_path_factory.mktemp("trained"))
     table = store_table(lake)
     for variant in ("dyrep-concat", "ldg_learned_sparse-bilinear"):
         store_variant(lake, table, variant)
-    return table
+    return lake
+
+
+@pytest.fixture
+def trained_table(trained_home: Lake, lake: Lake) -> EventTable:
+    """The table of the same home, to be changed."""
+    shutil.copytree(trained_home.home, lake.home)
+    return read_event_table(lake.dataset("toy"))
 
 
 @given(st.integers(3, 12), st.integers(1, 20), st.integers(1, 5), st.integers(0, 2**32 - 1))

@@ -9,12 +9,14 @@ from pipeline.lake import Lake, write_parquet
 from pipeline.results.predictions import along, predictions
 from pipeline.results.warehouse import build_warehouse
 from pipeline.schemas import NAMED_PREDICTIONS
-from tests.small_world import store_results, store_table
+from tests.small_world import store_table, store_variant
 
 
 def test_predictions_of_every_training_have_names_and_reasons_where_there_are_any(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    store_results(lake, names=["Ada"], variants=["dyrep-concat", "rem-history"])
+    table = store_table(lake, names=["Ada"])
+    for variant in ("dyrep-concat", "rem-history"):
+        store_variant(lake, table, variant)
     build_warehouse(lake)
     with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
         rows = warehouse.sql(
@@ -33,7 +35,7 @@ def test_predictions_of_every_training_have_names_and_reasons_where_there_are_an
 
 def test_reasons_of_an_earlier_version_name_no_edge(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    store_results(lake, variants=["rem-history"])
+    store_variant(lake, store_table(lake), "rem-history")
     path = lake.model("toy", "rem-history") / "reasons.parquet"
     write_parquet(pl.read_parquet(path).drop("edge_type"), path)
     rows = predictions(lake)
@@ -43,7 +45,7 @@ def test_reasons_of_an_earlier_version_name_no_edge(tmp_path: Path) -> None:
 
 def test_predictions_made_from_an_earlier_event_table_are_not_shown(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    store_results(lake, variants=["rem-history"])
+    store_variant(lake, store_table(lake), "rem-history")
     assert predictions(lake).height
     store_table(lake, seed=1)
     assert predictions(lake).equals(pl.DataFrame(schema=NAMED_PREDICTIONS.types))

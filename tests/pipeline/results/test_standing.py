@@ -1,5 +1,6 @@
 """How a training stands: beside the best baseline, and what is wrong with it."""
 
+import shutil
 from dataclasses import replace
 
 import duckdb
@@ -16,11 +17,20 @@ from tests.small_world import store_table, store_variant
 VARIANT = "ldg_learned_sparse-bilinear"
 
 
-@pytest.fixture
-def one_training(lake: Lake) -> TrainedVariant:
+@pytest.fixture(scope="module")
+def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A home with a training and baselines, which nobody changes."""
+    lake = Lake(tmp_path_factory.mktemp("trained"))
     table = store_table(lake)
     store_variant(lake, table, VARIANT)
     write_parquet(baselines(table), lake.dataset("toy") / "baselines.parquet")
+    return lake
+
+
+@pytest.fixture
+def one_training(trained_home: Lake, lake: Lake) -> TrainedVariant:
+    """The training in the same home, to be changed."""
+    shutil.copytree(trained_home.home, lake.home)
     (trained,) = trained_variants(lake, "toy")
     return trained
 

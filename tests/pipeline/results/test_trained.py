@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +11,20 @@ from pipeline.results.trained import current_variants, finished, read_facts, tra
 from tests.small_world import store_table, store_variant
 
 
-@pytest.fixture
-def two_trainings(tmp_path: Path) -> Lake:
-    lake = Lake(tmp_path)
+@pytest.fixture(scope="module")
+def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A home with two trainings, which nobody changes."""
+    lake = Lake(tmp_path_factory.mktemp("trained"))
     table = store_table(lake)
     for variant in ("dyrep-concat", "ldg_learned_sparse-bilinear"):
         store_variant(lake, table, variant)
+    return lake
+
+
+@pytest.fixture
+def two_trainings(trained_home: Lake, lake: Lake) -> Lake:
+    """The same home, to be changed."""
+    shutil.copytree(trained_home.home, lake.home)
     return lake
 
 

@@ -16,10 +16,12 @@ from pipeline.show.results_page import (
     write_results_page,
 )
 from pipeline.show.results_page.evidence import Difference
-from pipeline.show.results_page.measured import read_measured
+from pipeline.show.results_page.measured import Measured, read_measured
 from pipeline.show.results_page.parts import BEYOND, Parts, read_parts
 from tests.small_world import store_results
 
+# To begin to draw takes seconds: one worker draws for all files that do.
+pytestmark = pytest.mark.xdist_group("drawings")
 RELATIONAL = ("rem-history", "rem_role_blind-history", "rem_flat-history", "rem_without_pair-history")
 
 
@@ -33,13 +35,20 @@ def rem_results(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture(scope="module")
-def text(rem_results: Lake) -> str:
-    return beyond.section(read_measured(rem_results), "results-evidence.md")
+def rem_data(rem_results: Lake) -> Measured:
+    """What was measured there."""
+    (data,) = read_measured(rem_results)
+    return data
 
 
 @pytest.fixture(scope="module")
-def evidence_of_rem(rem_results: Lake) -> str:
-    return beyond.evidence(read_measured(rem_results))
+def text(rem_data: Measured) -> str:
+    return beyond.section([rem_data], "results-evidence.md")
+
+
+@pytest.fixture(scope="module")
+def evidence_of_rem(rem_data: Measured) -> str:
+    return beyond.evidence([rem_data])
 
 
 def cells(text: str, first: str) -> list[str]:
@@ -48,12 +57,11 @@ def cells(text: str, first: str) -> list[str]:
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 
-def test_each_model_stands_above_the_best_baseline_that_knows_as_much(rem_results: Lake, text: str) -> None:
-    (data,) = read_measured(rem_results)
+def test_each_model_stands_above_the_best_baseline_that_knows_as_much(rem_data: Measured, text: str) -> None:
     lines = text.splitlines()
     for title, by_role in (("REM", True), ("REM (role-blind)", False)):
         best = min(
-            (row for row in data.baselines if by_role or not row["by_role"]), key=lambda row: row["mar"]
+            (row for row in rem_data.baselines if by_role or not row["by_role"]), key=lambda row: row["mar"]
         )
         at = next(number for number, line in enumerate(lines) if line.startswith(f"| {title} |"))
         assert f"| {best['mar']:.2f} |" in lines[at + 1]
@@ -70,10 +78,9 @@ def test_counting_stands_beside_the_latent_graph(evidence_of_rem: str) -> None:
 
 
 def test_what_was_forecast_within_a_day_stands_beside_what_came(
-    rem_results: Lake, evidence_of_rem: str
+    rem_data: Measured, evidence_of_rem: str
 ) -> None:
-    (data,) = read_measured(rem_results)
-    row = data.calibration.filter(subject="pair").sort("tenth").to_dicts()[-1]
+    row = rem_data.calibration.filter(subject="pair").sort("tenth").to_dicts()[-1]
     assert f"{row['predicted']:.3f} → {row['observed']:.3f} ± " in cells(evidence_of_rem, "0.9 to 1.0")[2]
     assert re.search(r"Pairs: within 0\.03 in \d+ of \d+ tenths", evidence_of_rem)
 
@@ -98,9 +105,8 @@ def test_the_page_has_one_table_and_a_finding_of_each_table_of_its_evidence(
 
 
 def test_the_variant_that_surely_ranks_worst_is_named(
-    rem_results: Lake, monkeypatch: pytest.MonkeyPatch
+    rem_data: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (data,) = read_measured(rem_results)
     differences = {
         "rem_flat": (-1.0, 1.0, 0.5),
         "rem_role_blind": (2.0, 2.1, 2.2),
@@ -108,11 +114,11 @@ def test_the_variant_that_surely_ranks_worst_is_named(
     }
     paired = {variant: Difference("", values) for variant, values in differences.items()}
     monkeypatch.setattr(beyond, "ablated", lambda _: paired)
-    assert beyond.ablations_found(data).startswith(
+    assert beyond.ablations_found(rem_data).startswith(
         "Of 3 variants 2 rank worse by their 95 % interval, REM (role-blind) the most: +2.10 [+"
     )
     monkeypatch.setattr(beyond, "ablated", lambda _: {"rem_flat": None})
-    assert beyond.ablations_found(data) == "Of 1 variant 0 rank worse by their 95 % interval."
+    assert beyond.ablations_found(rem_data) == "Of 1 variant 0 rank worse by their 95 % interval."
 
 
 def test_a_forecast_is_near_what_came_or_said_to_be_off() -> None:
@@ -151,7 +157,7 @@ def test_a_page_without_its_evidence_gets_some(
 
 def test_a_home_without_relational_event_models_leaves_their_part_as_it_is(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "home")
-    store_results(lake, variants=("dyrep-bilinear",))
+    store_results(lake, variants=("gcn-concat",), seeds=1)
     build_warehouse(lake)
     page = tmp_path / "results.md"
     for path in (page, evidence_of(page)):

@@ -1,5 +1,6 @@
 """The report's first page where an archive is followed."""
 
+import shutil
 from datetime import date
 from pathlib import Path
 
@@ -15,11 +16,18 @@ from tests.followed_world import store_followed
 NAMES = ["ada", "bob", "cleo", "<b>dan</b>"]
 
 
-@pytest.fixture
-def followed(tmp_path: Path) -> Lake:
-    lake = Lake(tmp_path)
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A home with its page, which nobody changes."""
+    lake = Lake(tmp_path_factory.mktemp("followed"))
     store_followed(lake, NAMES)
+    written(lake)
     return lake
+
+
+@pytest.fixture(scope="module")
+def page(followed: Lake) -> str:
+    return (followed.home / "report" / "index.html").read_text(encoding="utf-8")
 
 
 def written(lake: Lake) -> str:
@@ -27,8 +35,7 @@ def written(lake: Lake) -> str:
     return write_report(lake).read_text(encoding="utf-8")
 
 
-def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(followed: Lake) -> None:
-    page = written(followed)
+def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(page: str) -> None:
     places = [page.index(text) for text in ("What comes next", "Track record", 'id="person"', 'id="explore"')]
     assert places == sorted(places)
     assert "Forecasts as of" in page
@@ -37,8 +44,9 @@ def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(followed: Lake
     assert "<b>dan</b>" not in page
 
 
-def test_it_says_which_hours_are_missing(followed: Lake) -> None:
-    assert "every hour of the last two weeks is here" in written(followed)
+def test_it_says_which_hours_are_missing(followed: Lake, page: str, lake: Lake) -> None:
+    assert "every hour of the last two weeks is here" in page
+    shutil.copytree(followed.home, lake.home)
     hour = dict.fromkeys(GHARCHIVE_FILES.names) | {
         "file": "2024-05-07-9.json.gz",
         "day": date(2024, 5, 7),
@@ -47,8 +55,8 @@ def test_it_says_which_hours_are_missing(followed: Lake) -> None:
         **dict.fromkeys(("events", "kept", "ignored", "duplicates", "quarantined"), 0),
     }
     account = pl.DataFrame([hour], schema=GHARCHIVE_FILES.types)
-    write_parquet(account, followed.github_accounts / "date=2024-05-07.parquet")
-    assert "2024-05-07: hours 9 missing" in written(followed)
+    write_parquet(account, lake.github_accounts / "date=2024-05-07.parquet")
+    assert "2024-05-07: hours 9 missing" in written(lake)
 
 
 def test_a_home_that_follows_nothing_has_no_such_page(tmp_path: Path) -> None:

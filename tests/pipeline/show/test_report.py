@@ -11,11 +11,10 @@ import pytest
 from jinja2 import UndefinedError
 
 from pipeline.event_table import read_event_table
-from pipeline.lake import Lake, write_json
+from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results.trained import TrainedVariant, current_variants, read_facts
 from pipeline.results.warehouse import build_warehouse
 from pipeline.show.communities import communication_graph
-from pipeline.show.figures import draw_figures
 from pipeline.show.part import part_of
 from pipeline.show.report import templates, write_report
 from pipeline.show.report.explorer import (
@@ -28,9 +27,11 @@ from pipeline.show.report.explorer import (
 )
 from pipeline.show.report.layout import layout
 from pipeline.show.tables import Cell
+from tests.pipeline.show.drawn import IN_A_PAGE
 from tests.small_world import store_results
 
-HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--data-->"
+# To begin to draw takes seconds: one worker draws for all files that do.
+pytestmark = pytest.mark.xdist_group("drawings")
 
 
 class Page(HTMLParser):
@@ -49,11 +50,10 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def two_results(tmp_path_factory) -> Lake:
-    lake = Lake(tmp_path_factory.mktemp("home"))
-    store_results(lake, names=[HOSTILE], title=HOSTILE)
+def two_results(drawn_home, tmp_path_factory) -> Lake:
+    lake = Lake(tmp_path_factory.mktemp("two") / "home")
+    shutil.copytree(drawn_home.home, lake.home)
     store_results(lake, "other", title="Other network", nodes=30, variants=["dyrep-concat"], seeds=1)
-    draw_figures(lake, "toy")
     build_warehouse(lake)
     return lake
 
@@ -93,8 +93,8 @@ def test_markup_in_names_and_titles_adds_no_element(report_text):
 
 def test_hostile_text_survives_as_data(report_text):
     data = json.loads(report_text.partition('id="explorer-data">')[2].partition("</script>")[0])
-    assert data[1]["names"][0] == HOSTILE
-    assert data[1]["title"] == HOSTILE
+    assert data[1]["names"][0] == IN_A_PAGE
+    assert data[1]["title"] == IN_A_PAGE
 
 
 def test_the_policy_admits_only_the_pages_own_script_and_style(report_text):
@@ -151,23 +151,27 @@ def test_a_report_of_an_empty_lake_is_still_a_page(tmp_path):
     assert "No dataset has been built yet" in text
 
 
-def test_results_that_the_tables_leave_out_are_named_with_the_reason(tmp_path):
-    lake = Lake(tmp_path)
-    store_results(lake, variants=["dyrep-concat"], seeds=1)
-    shutil.rmtree(lake.dataset("toy"))
-    build_warehouse(lake)
-    assert "the dataset is gone" in write_report(lake).read_text(encoding="utf-8")
-
-
-def test_models_of_an_earlier_event_table_are_named_but_not_explored(tmp_path):
-    lake = Lake(tmp_path)
+@pytest.fixture(scope="module")
+def outdated_text(tmp_path_factory) -> str:
+    """The report of a home with a model of an earlier event table, and results of a dataset that is gone."""
+    lake = Lake(tmp_path_factory.mktemp("outdated"))
     store_results(lake, variants=["dyrep-concat"], seeds=1)
     folder = lake.model("toy", "dyrep-concat")
     write_json({**(read_facts(folder) or {}), "fingerprint": "earlier"}, folder / "model.json")
+    results = lake.results / "link_prediction.parquet"
+    rows = pl.read_parquet(results)
+    write_parquet(pl.concat([rows, rows.with_columns(dataset=pl.lit("gone"))]), results)
     build_warehouse(lake)
-    text = write_report(lake).read_text(encoding="utf-8")
-    assert "trained on an earlier event table" in text
-    assert 'id="explorer-data">[]</script>' in text
+    return write_report(lake).read_text(encoding="utf-8")
+
+
+def test_results_that_the_tables_leave_out_are_named_with_the_reason(outdated_text):
+    assert "the dataset is gone" in outdated_text
+
+
+def test_models_of_an_earlier_event_table_are_named_but_not_explored(outdated_text):
+    assert "trained on an earlier event table" in outdated_text
+    assert 'id="explorer-data">[]</script>' in outdated_text
 
 
 def test_embedded_json_cannot_end_its_element_and_reads_back():
@@ -222,7 +226,7 @@ def test_of_a_large_network_the_most_active_nodes_are_shown_among_themselves(two
 
 
 def test_every_node_with_attention_keeps_its_strongest_partner_however_many_snapshots():
-    nodes, snapshots = 400, 100
+    nodes, snapshots = 400, 80
     random = np.random.default_rng(3)
     attention = pl.DataFrame(
         {

@@ -2,9 +2,6 @@
 
 import gzip
 import json
-import multiprocessing
-import os
-import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -25,53 +22,11 @@ from pipeline.storage.bucket import Bucket, StorageError
 from pipeline.storage.publication import Publication
 from pipeline.storage.seal import Seal, seal_key
 from pipeline.storage.share import ConflictError, Storage, TornError
-from pipeline.storage.things import Thing, archive_day, raw_hours, things_here, trained_model
+from pipeline.storage.things import archive_day, raw_hours, things_here
 from tests.object_server import KEY, SECRET, ObjectServer, free_port
+from tests.pipeline.storage.making import DAY, FOLDER, MODEL, contents, objects, read, train
 
 pytestmark = pytest.mark.xdist_group("storage")
-
-DAY = date(2015, 1, 2)
-MODEL = trained_model("github", "dyrep-bilinear")
-FOLDER = "models/github/dyrep-bilinear"
-
-
-def train(home: Path, text: str, files: tuple[str, ...] = ("weights.safetensors", "curves.parquet")) -> None:
-    """A finished training as far as storage goes."""
-    (home / FOLDER).mkdir(parents=True, exist_ok=True)
-    for name in (*files, "model.json"):
-        (home / FOLDER / name).write_text(f"{text} {name}")
-
-
-def read(home: Path, day_of: date = DAY, text: str = "rows", parts: tuple[int, ...] = (0, 1)) -> None:
-    """A day that was fetched and read, as far as storage goes."""
-    raw = home / f"raw/gharchive/{day_of:%Y/%m/%d}"
-    for path in (
-        *(raw / f"{day_of}-{hour}.json.gz" for hour in parts),
-        *(raw / f"{day_of}-{hour}.json.gz.known.json" for hour in parts),
-        *(raw / f"readings/{hour}-aaaa/events.parquet" for hour in parts),
-        *(home / f"events/github/date={day_of}/{hour:02d}.parquet" for hour in parts),
-        home / f"accounts/github/date={day_of}.parquet",
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text} {path.name}")
-
-
-def contents(home: Path) -> dict[str, bytes]:
-    """Every file of a home but what it remembers of the storage."""
-    files = (path for path in home.rglob("*") if path.is_file())
-    data_of = {path.relative_to(home).as_posix(): path.read_bytes() for path in files}
-    return {path: data for path, data in data_of.items() if not path.startswith("storage/")}
-
-
-def objects(bucket: Bucket) -> dict[str, bytes]:
-    """Every object but the seals."""
-    stored = {key: bucket.find(key) for key in bucket.list("") if not key.startswith("seals/")}
-    return {key: one.data for key, one in stored.items() if one is not None}
-
-
-@pytest.fixture
-def address(object_server: ObjectServer) -> str:
-    return object_server.new_bucket()
 
 
 class Refusal(BaseHTTPRequestHandler):
@@ -94,13 +49,6 @@ def refusing_server() -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture
-def homes(object_server: ObjectServer, address: str, tmp_path: Path) -> tuple[Storage, Storage]:
-    """Two homes that share a storage."""
-    one, other = tmp_path / "one", tmp_path / "other"
-    return object_server.storage(address, one), object_server.storage(address, other)
 
 
 def test_what_one_home_publishes_another_brings_byte_for_byte(homes: tuple[Storage, Storage]) -> None:
@@ -299,91 +247,6 @@ def test_writers_at_the_same_time_leave_one_whole(
         thread.join()
     (winner,) = (writer for writer in writers if writer not in refused)
     assert objects(winner.bucket) == contents(winner.home)
-
-
-def killed_at(count: int, publish: Callable[[], object]) -> None:
-    """Publish in a process that is killed before its file of this number is put."""
-
-    def put(self: Publication, path: str, file: object, left: list[int] = [count]) -> object:  # noqa: B006
-        left[0] -= 1
-        if left[0] < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return true_put(self, path, file)  # ty: ignore[invalid-argument-type]
-
-    true_put = Publication._put
-    Publication._put = put  # ty: ignore[invalid-assignment] - in the child alone
-    publish()
-
-
-@pytest.mark.parametrize("after", [0, 2, 5])
-def test_a_killed_writer_leaves_nothing_that_seems_whole_and_goes_on(
-    homes: tuple[Storage, Storage], after: int
-) -> None:
-    one, other = homes
-    read(one.home, text="before")
-    one.publish(archive_day(DAY))
-    before = contents(one.home)
-    other.bring(archive_day(DAY))
-    read(one.home, text="after", parts=(0, 1, 2))
-    child = multiprocessing.get_context("spawn").Process(
-        target=killed_at, args=(after, StoredCall(one, archive_day(DAY)))
-    )
-    child.start()
-    child.join()
-    assert child.exitcode == -signal.SIGKILL
-    assert archive_day(DAY).last not in objects(one.bucket), "a reader without seals sees a whole day"
-    assert other.bring(archive_day(DAY)) == 0
-    assert contents(other.home) == {path: data for path, data in before.items() if not path.endswith(".gz")}
-    one.publish(archive_day(DAY))
-    other.bring(archive_day(DAY))
-    assert contents(other.home) == objects(one.bucket)
-    assert "after" in (other.home / archive_day(DAY).last).read_text()
-
-
-class StoredCall:
-    """`storage.publish(thing)` as something that goes to another process."""
-
-    def __init__(self, storage: Storage, thing: Thing) -> None:
-        self.home, self.bucket, self.thing = storage.home, storage.bucket, thing
-
-    def __call__(self) -> None:
-        Storage(self.home, self.bucket).publish(self.thing)
-
-
-def test_who_has_it_whole_takes_the_place_of_a_dead_writer(homes: tuple[Storage, Storage]) -> None:
-    one, other = homes
-    read(one.home, text="never finished", parts=(0, 1, 7))
-    child = multiprocessing.get_context("spawn").Process(
-        target=killed_at, args=(6, StoredCall(one, archive_day(DAY)))
-    )
-    child.start()
-    child.join()
-    read(other.home, text="whole")
-    other.publish(archive_day(DAY))
-    assert objects(other.bucket) == {
-        path: data for path, data in contents(other.home).items() if not path.endswith(".gz")
-    }
-
-
-def test_what_a_dead_writer_had_removed_is_put_again_by_who_takes_its_place(
-    homes: tuple[Storage, Storage], object_server: ObjectServer, address: str, tmp_path: Path
-) -> None:
-    one, other = homes
-    day = archive_day(DAY)
-    read(one.home, parts=(0, 1))
-    one.publish(day)
-    other.bring(day)
-    (one.home / f"events/github/date={DAY}/01.parquet").unlink()
-    (one.home / day.last).write_text("without its last hour")
-    child = multiprocessing.get_context("spawn").Process(target=killed_at, args=(0, StoredCall(one, day)))
-    child.start()
-    child.join()
-    assert f"events/github/date={DAY}/01.parquet" not in objects(one.bucket), "removed before the kill"
-    (other.home / day.last).write_text("read anew")
-    other.publish(day)
-    third = object_server.storage(address, tmp_path / "third")
-    third.bring(day)
-    assert contents(third.home) == contents(other.home)
 
 
 def test_a_writer_that_was_taken_for_dead_is_refused(homes: tuple[Storage, Storage]) -> None:

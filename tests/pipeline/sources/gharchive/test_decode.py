@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from pipeline.sources.gharchive import decode as decoding
 from pipeline.sources.gharchive import inflate
 from pipeline.sources.gharchive.decode import decode
 from pipeline.sources.gharchive.inflate import Damage, Limits
@@ -113,7 +114,7 @@ FORMS = {
 @pytest.mark.parametrize("piece", [70, 1000, 100_000])
 def test_events_over_many_lines_or_in_a_list_are_read(tmp_path, monkeypatch, form, write, piece):
     monkeypatch.setattr(inflate, "PIECE_BYTES", piece)
-    events = [modern(number) for number in range(1, 1000 if piece > 1000 else 40)]
+    events = [modern(number) for number in range(1, 600 if piece > 1000 else 40)]
     assert read_text(tmp_path, form(write(events))) == ([event["id"] for event in events], [], [])
 
 
@@ -137,9 +138,9 @@ def test_a_line_cut_where_a_value_is_due_does_not_swallow_the_events_after_it(tm
 def test_lines_without_end_that_are_no_events_are_few_things(tmp_path):
     text = (
         lines([modern(1)])
-        + b"x\n" * 400_000
+        + b"x\n" * 100_000
         + lines([modern(2)])
-        + b'{"a":1}\n' * 400_000
+        + b'{"a":1}\n' * 100_000
         + lines([modern(3)])
     )
     ids, fragments, _ = read_text(tmp_path, text)
@@ -213,7 +214,7 @@ def test_an_empty_gzip_is_an_hour_without_events(tmp_path):
 
 
 def test_a_decompression_bomb_is_stopped(tmp_path):
-    path = store(tmp_path / NAME, lines([modern(1)]) + b"\n" * (80 << 20))
+    path = store(tmp_path / NAME, lines([modern(1)]) + b"\n" * (20 << 20))
     ids, _, damage = read(path)
     assert ids == ["1"]
     assert "more than the limit" in damage[0]
@@ -247,11 +248,14 @@ def test_an_event_longer_than_many_windows_is_one_event(tmp_path):
     assert read_text(tmp_path, text) == (["1", "2", "3", "4"], [], [])
 
 
-def test_a_damaged_file_without_separators_loses_only_what_is_cut(tmp_path):
-    whole = [line(modern(number)) for number in range(12_000)]
-    text = b"".join(body[:90] if number % 1000 == 500 else body for number, body in enumerate(whole))
+def test_a_damaged_file_without_separators_loses_only_what_is_cut(tmp_path, monkeypatch):
+    # A tenth of the true sizes, so that a file of a tenth is read in as many windows.
+    monkeypatch.setattr(inflate, "PIECE_BYTES", inflate.PIECE_BYTES // 10)
+    monkeypatch.setattr(decoding, "PATIENT_BYTES", decoding.PATIENT_BYTES // 10)
+    whole = [line(modern(number)) for number in range(1200)]
+    text = b"".join(body[:90] if number % 100 == 50 else body for number, body in enumerate(whole))
     ids, fragments, _ = read_text(tmp_path, text)
-    assert ids == [str(number) for number in range(12_000) if number % 1000 != 500]
+    assert ids == [str(number) for number in range(1200) if number % 100 != 50]
     assert len(fragments) == 12
 
 

@@ -4,11 +4,11 @@ import base64
 import gzip
 import hashlib
 import json
-import multiprocessing
 import os
 import threading
 from dataclasses import replace
 from datetime import date, datetime
+from itertools import product
 
 import pytest
 
@@ -20,6 +20,7 @@ from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.part import part_path
+from tests.forks import FORKING, FORKS
 from tests.pipeline.sources.gharchive.archive_server import DAMAGES, PAGE, Archive, fast, serving
 from tests.pipeline.sources.gharchive.making import lines, modern
 
@@ -28,7 +29,7 @@ NOW = datetime(2021, 1, 1)
 NAME = file_name(DAY, 0)
 
 
-def packed(count=400, first=0):
+def packed(count=80, first=0):
     events = [
         modern(first + n, actor=hashlib.md5(bytes([n % 251, first % 251])).hexdigest()) for n in range(count)
     ]
@@ -36,13 +37,16 @@ def packed(count=400, first=0):
 
 
 BODY = packed()
-NEWER = packed(500, first=7)
+NEWER = packed(100, first=7)
 
 
 @pytest.fixture(autouse=True)
-def short_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Days of two hours: the archive has the first, and the other stands for all that it has not."""
-    monkeypatch.setattr("pipeline.sources.gharchive.fetch.hours_of_day", lambda day: [0, 1])
+def hours(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The hours of a day: one, which the archive has; a test may add others."""
+    hours = [0]
+    for module in ("fetch", "day"):
+        monkeypatch.setattr(f"pipeline.sources.gharchive.{module}.hours_of_day", lambda day: hours)
+    return hours
 
 
 @pytest.fixture
@@ -52,7 +56,7 @@ def hour_archive():
 
 
 def fetch(archive, lake, **more):
-    """The first hour of the day; the other is not in the archive."""
+    """The first hour of the day."""
     return fetch_day(DAY, lake, fast(archive, **more), now=NOW)[0]
 
 
@@ -66,12 +70,13 @@ def raw(lake):
     return raw_path(lake, DAY, 0).read_bytes()
 
 
-PAGES = ["login", "packed login", "redirected login", "empty", "page as file", "page in gzip"]
-LESS = [*PAGES, "cut", "flip", "empty gzip"]
+LOGINS = ["login", "packed login", "redirected login"]  # in place of the file: however that is tagged
+BODIES = ["empty", "page as file", "page in gzip"]
+LESS = [*BODIES, "cut", "flip", "empty gzip"]
+TAGS = ["md5", "opaque", "none"]
 
 
-@pytest.mark.parametrize("tags", ["md5", "opaque", "none"])
-@pytest.mark.parametrize("fault", PAGES)
+@pytest.mark.parametrize(("fault", "tags"), [*product(LOGINS, ["md5"]), *product(BODIES, TAGS)])
 def test_what_is_not_gzip_or_a_page_never_becomes_an_hour(hour_archive, lake, fault, tags):
     hour_archive.tags = tags
     hour_archive.files["login"] = PAGE
@@ -86,37 +91,36 @@ def test_what_is_not_gzip_or_a_page_never_becomes_an_hour(hour_archive, lake, fa
     assert raw(lake) == BODY
 
 
-@pytest.mark.parametrize(("tags", "keep_raw"), [("md5", False), ("opaque", True), ("none", False)])
-@pytest.mark.parametrize("fault", LESS)
-def test_a_held_hour_is_replaced_by_nothing_less(hour_archive, lake, fault, tags, keep_raw):
+@pytest.mark.parametrize(("fault", "tags"), [*product(LOGINS, ["md5"]), *product(LESS, TAGS)])
+def test_a_held_hour_is_replaced_by_nothing_less(hour_archive, lake, fault, tags):
     hour_archive.tags = tags
+    keep_raw = tags == "opaque"
     hour_archive.files["login"] = PAGE
     fetch(hour_archive, lake)
-    assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 400
+    assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 80
     hour_archive.always[NAME] = fault
     lines = []
     file = fetch_day(DAY, lake, fast(hour_archive, attempts=3), now=NOW, log=lines.append)[0]
     assert file.status == "ok"
     assert any(text.startswith(f"{NAME}: kept as it was: ") for text in lines)
-    assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 400
+    assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 80
     assert raw_path(lake, DAY, 0).exists() is keep_raw
     hour_archive.always.clear()
     hour_archive.files[NAME] = NEWER
     assert fetch(hour_archive, lake).status == "ok"
-    assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 500
+    assert read_day(DAY, lake, EventRules(), keep_raw=keep_raw).kept == 100
 
 
 @pytest.mark.parametrize("fault", LESS)
-def test_a_folder_replaces_a_held_hour_by_nothing_less(lake, tmp_path, fault, hour_archive):
+def test_a_folder_replaces_a_held_hour_by_nothing_less(lake, tmp_path, fault):
     (source := tmp_path / "source").mkdir()
     (source / NAME).write_bytes(BODY)
     settings = FetchSettings(base=str(source))
     fetch_day(DAY, lake, settings, now=NOW)
-    damage = DAMAGES.get(fault, lambda body, turn: PAGE)
-    (source / NAME).write_bytes(damage(BODY, 1000))
+    (source / NAME).write_bytes(DAMAGES[fault](BODY, 1000))
     assert fetch_day(DAY, lake, settings, now=NOW)[0].status == "ok"
     assert raw(lake) == BODY
-    assert read_day(DAY, lake, EventRules()).kept == 400
+    assert read_day(DAY, lake, EventRules()).kept == 80
 
 
 def test_a_folder_without_anything_held_gives_only_gzip(lake, tmp_path):
@@ -280,7 +284,7 @@ def test_a_note_that_cannot_be_read_is_as_absent(hour_archive, lake, form):
     path = knowledge_path(lake, DAY, 0)
     path.write_bytes(NOTES[form](json.loads(path.read_text())))
     assert note(lake).etag is None
-    assert read_day(DAY, lake, EventRules()).kept == 400
+    assert read_day(DAY, lake, EventRules()).kept == 80
     assert replace(fetch(hour_archive, lake), fetched_at=None) == replace(file, fetched_at=None)
     assert note(lake).etag == file.etag
 
@@ -311,7 +315,7 @@ def fetch_again_and_again(base, home, times):
         assert files[0].status == "ok", files[0]
 
 
-@pytest.mark.parametrize("two", ["threads", "processes"])
+@pytest.mark.parametrize("two", ["threads", pytest.param("processes", marks=FORKING)])
 def test_two_fetchers_of_an_hour_wait_for_each_other_and_ask_once(hour_archive, lake, two):
     hour_archive.always[NAME] = "short"
     fetch(hour_archive, lake, attempts=1)
@@ -321,8 +325,7 @@ def test_two_fetchers_of_an_hour_wait_for_each_other_and_ask_once(hour_archive, 
     if two == "threads":
         workers = [threading.Thread(target=fetch_again_and_again, args=arguments) for _ in range(2)]
     else:
-        processes = multiprocessing.get_context("forkserver")
-        workers = [processes.Process(target=fetch_again_and_again, args=arguments) for _ in range(2)]
+        workers = [FORKS.Process(target=fetch_again_and_again, args=arguments) for _ in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -341,7 +344,8 @@ def test_an_archive_that_cannot_be_reached_is_told_at_once(lake):
     assert "\n" not in str(error.value)
 
 
-def test_days_that_are_held_need_no_archive(hour_archive, lake):
+def test_days_that_are_held_need_no_archive(hour_archive, lake, hours):
+    hours.append(1)  # which the archive has not
     fetch(hour_archive, lake)
     lines = []
     settings = FetchSettings(base="http://127.0.0.1:9")

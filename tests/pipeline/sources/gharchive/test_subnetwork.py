@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pipeline.event_table import Split
+from pipeline.event_table import EventTable, Split
 from pipeline.sources.gharchive import counts
 from pipeline.sources.gharchive.subnetwork import (
+    Subnetwork,
     densest,
     find_subnetwork,
     read_subnetwork,
@@ -21,7 +22,7 @@ from pipeline.sources.gharchive.subnetwork import (
 from pipeline.sources.gharchive.subnetwork_rule import BOT_PATTERNS, SubnetworkRule
 
 START = date(2013, 1, 1)
-DAYS = 320
+DAYS = 12
 SCHEMA = {
     "event_id": pl.String,
     "type": pl.String,
@@ -52,7 +53,7 @@ class Archive:
     def spread(self, actor: str, counterparts: list[str], type_: str, count: int) -> None:
         """`count` events over the whole window, counterparts in turn."""
         for place in range(count):
-            day = START + timedelta(days=(place * 37) % DAYS)
+            day = START + timedelta(days=(place * 7) % DAYS)
             self.add(day, actor, counterparts[place % len(counterparts)], type_)
 
     def repeat(self, actor: str, counterpart: str, days: tuple[int, ...]) -> None:
@@ -73,12 +74,12 @@ OUTSIDERS = [f"outsider{number}" for number in range(50)]
 RULE = SubnetworkRule(
     min_communications=20, min_associations=3, start=START, end=START + timedelta(days=DAYS - 1)
 )
-SPLIT = Split(datetime(2013, 9, 1), "America/Toronto")
+SPLIT = Split(datetime(2013, 1, 9), "America/Toronto")
 
 
 @pytest.fixture(scope="module")
 def planted_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Several hundred days in which who qualifies is known."""
+    """Weeks of days in which who qualifies is known."""
     world = Archive()
     # Qualify: just at the thresholds, over them, and with the login's case changing on the way.
     world.spread("At", [*OUTSIDERS[:19], "over"], "WatchEvent", 20)
@@ -99,8 +100,8 @@ def planted_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world.spread("Tireless-Bot", ["over"], "WatchEvent", 400)
     world.spread("Tireless-Bot", ["over"], "FollowEvent", 40)
     for number in range(25):
-        world.add(START - timedelta(days=1 + number), "early", "over", "WatchEvent")
-        world.add(START + timedelta(days=DAYS + number), "late", "over", "WatchEvent")
+        world.add(START - timedelta(days=1 + number % 5), "early", "over", "WatchEvent")
+        world.add(START + timedelta(days=DAYS + number % 5), "late", "over", "WatchEvent")
     world.spread("early", ["over"], "FollowEvent", 5)
     world.spread("late", ["over"], "FollowEvent", 5)
     # One event archived in three files must not lift its actor over the threshold.
@@ -120,8 +121,19 @@ def planted_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return world.write(tmp_path_factory.mktemp("archive"))
 
 
-def test_a_generated_archive_gives_exactly_the_planted_network(planted_days):
-    network = find_subnetwork(planted_days, RULE)
+@pytest.fixture(scope="module")
+def network(planted_days: Path) -> Subnetwork:
+    """The accounts that qualify; nobody changes it."""
+    return find_subnetwork(planted_days, RULE)
+
+
+@pytest.fixture(scope="module")
+def table(planted_days: Path, network: Subnetwork) -> EventTable:
+    """Their event table; nobody changes it."""
+    return subnetwork_table(planted_days, network, SPLIT)
+
+
+def test_a_generated_archive_gives_exactly_the_planted_network(network):
     assert network.accounts.rows() == [
         ("At", 20, 3, 1, 1),
         ("over", 61, 9, 61, 6),
@@ -129,8 +141,7 @@ def test_a_generated_archive_gives_exactly_the_planted_network(planted_days):
     ]
 
 
-def test_every_account_seen_is_a_member_or_removed_by_one_rule(planted_days):
-    network = find_subnetwork(planted_days, RULE)
+def test_every_account_seen_is_a_member_or_removed_by_one_rule(network):
     assert network.removed == {
         "bot": 1,
         "fewer than 20 communications": 5 + len(OUTSIDERS),
@@ -140,8 +151,7 @@ def test_every_account_seen_is_a_member_or_removed_by_one_rule(planted_days):
     assert (network.days, network.missing_days) == (DAYS, 0)
 
 
-def test_the_table_holds_what_members_do_among_themselves(planted_days):
-    table = subnetwork_table(planted_days, find_subnetwork(planted_days, RULE), SPLIT)
+def test_the_table_holds_what_members_do_among_themselves(table):
     assert table.nodes["name"].to_list() == ["At", "over", "reNamed"]
     assert table.events.group_by("u", "v", "type").len().sort("u", "v", "type").rows() == [
         (0, 1, "FollowEvent", 1),
@@ -158,8 +168,7 @@ def test_the_table_holds_what_members_do_among_themselves(planted_days):
     assert table.metadata["dropped"] == {"archived more than once": 1, "self-interaction": 4}
 
 
-def test_follows_before_the_window_are_the_initial_graph_and_those_within_it_the_final_one(planted_days):
-    table = subnetwork_table(planted_days, find_subnetwork(planted_days, RULE), SPLIT)
+def test_follows_before_the_window_are_the_initial_graph_and_those_within_it_the_final_one(table):
     assert table.associations.rows() == [
         ("Follow", "final", 0, 1),
         ("Follow", "final", 1, 0),
@@ -249,18 +258,18 @@ def left_one_by_one(pairs: pl.DataFrame, members: set[int], size: int) -> set[in
 
 def test_counting_each_day_apart_gives_the_same_network(tmp_path, monkeypatch):
     world = Archive()
-    for number in range(5):
+    for number in range(3):
         for member, other in (("Ann", "bob"), ("bob", "ANN"), ("ann", "carl"), ("carl", "carl")):
             for type_ in ("WatchEvent", "FollowEvent", "PushEvent"):
                 world.add(START + timedelta(days=number), member, other, type_)
-    world.repeat("Ann", "bob", days=(1, 3, 4))
-    world.repeat("carl", "bob", days=(2, 2, 5))
+    world.repeat("Ann", "bob", days=(0, 1, 2))
+    world.repeat("carl", "bob", days=(1, 1, 3))
     rule = replace(RULE, min_communications=1, min_associations=0)
     together = find_subnetwork(world.write(tmp_path), rule)
     monkeypatch.setattr(counts, "STRETCH_BYTES", 0)
     apart = find_subnetwork(tmp_path, rule)
     assert apart.accounts.equals(together.accounts)
-    assert apart.accounts.rows() == [("Ann", 21, 10, 21, 10), ("bob", 10, 5, 10, 5), ("carl", 1, 0, 1, 0)]
+    assert apart.accounts.rows() == [("Ann", 13, 6, 13, 6), ("bob", 6, 3, 6, 3), ("carl", 1, 0, 1, 0)]
     assert (apart.seen, apart.removed) == (together.seen, together.removed)
 
 
@@ -315,16 +324,14 @@ def test_without_bot_patterns_nobody_is_a_bot(planted_days):
     assert "Tireless-Bot" in network.accounts["login"].to_list()
 
 
-def test_a_subnetwork_is_read_back_as_written(planted_days, tmp_path):
-    network = find_subnetwork(planted_days, RULE)
+def test_a_subnetwork_is_read_back_as_written(network, tmp_path):
     write_subnetwork(network, tmp_path)
     read = read_subnetwork(tmp_path)
     assert read.accounts.equals(network.accounts)
     assert (read.rule, read.removed, read.seen) == (network.rule, network.removed, network.seen)
 
 
-def test_a_half_replaced_subnetwork_is_refused(planted_days, tmp_path):
-    network = find_subnetwork(planted_days, RULE)
+def test_a_half_replaced_subnetwork_is_refused(network, tmp_path):
     write_subnetwork(network, tmp_path)
     network.accounts.head(1).write_parquet(tmp_path / "accounts.parquet")
     with pytest.raises(ValueError, match="build github/subnetwork again"):

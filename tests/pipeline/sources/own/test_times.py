@@ -76,7 +76,7 @@ def columns() -> st.SearchStrategy[pl.Series]:
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(columns(), FORMATS, ZONES)
 def test_any_column_gives_times_within_the_known_years_or_an_error(
     column: pl.Series, time_format: str | None, zone: str
@@ -91,7 +91,7 @@ def test_any_column_gives_times_within_the_known_years_or_an_error(
         assert all(within(moment) for moment in read)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(INT64, st.sampled_from(list(UNIX_UNITS)))
 def test_a_number_is_its_moment_exactly_or_refused(number: int, unit: str) -> None:
     microseconds = Fraction(number * 1_000_000, UNIX_UNITS[unit])
@@ -105,7 +105,7 @@ def test_a_number_is_its_moment_exactly_or_refused(number: int, unit: str) -> No
         assert read.to_list() == [EPOCH + timedelta(microseconds=int(microseconds))]
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(
     st.datetimes(datetime(1900, 1, 1), datetime(2037, 1, 1)),
     ZONES,
