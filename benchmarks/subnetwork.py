@@ -20,7 +20,8 @@ import polars as pl
 
 from benchmarks.archive_year import DAYS, write_year
 from pipeline.lake import new_folder
-from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork
+from pipeline.sources.gharchive.subnetwork import find_subnetwork
+from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 
 RULE = SubnetworkRule()
 

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from model.attention.aggregation import Aggregate, aggregate, aggregate_backward
+from model.attention.aggregation import Aggregate, aggregate, largest_gradient
 from model.attention.base import Attention
+from model.attention.slots import give_back_to_strongest
 from model.batches import Batch, Step
 from model.functions import sigmoid_, sigmoid_gradient
 from model.layers import Linear
@@ -102,7 +103,8 @@ class EventLoop:
             d_inputs = self.update.backward(self.inputs[b], sigmoid_gradient(d_new, new))
             d_z.index_copy_(1, uv, d_inputs[:, :, felt_width : felt_width + d])
             d_felt = d_inputs[:, :, :felt_width].flip(1)
-            d_largest = aggregate_backward(d_felt, felt, step.neighbours, d_flat)
+            d_largest = largest_gradient(d_felt, felt)
+            give_back_to_strongest(d_largest, felt.strongest, felt.weights.numpy(), step.neighbours, d_flat)
             self.attention.softmax_backward(step, d_largest, felt)
         self.neighbour.keep(self.before, d_projected)  # W_h Z of all nodes before the batch
         d_weights = self.attention.gradients()

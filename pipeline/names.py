@@ -55,3 +55,9 @@ METRICS = (MAR, HITS_AT[10], MRR, HITS_AT[1], HITS_AT[3])
 PAPER_METRICS = (MAR, HITS_AT[10])
 # Those that say it briefly: in a followed archive's track record, and where one training is looked at.
 BRIEF_METRICS = (MAR, HITS_AT[10], MRR)
+
+
+def baseline_label(baseline: str, relation: str | None = None) -> str:
+    """A predictor that learns nothing, as a person reads it."""
+    words = baseline.replace("_", " ")
+    return f"{words}: {relation}" if relation else words

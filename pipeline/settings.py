@@ -31,8 +31,9 @@ from pipeline.event_table import is_time_zone
 from pipeline.lake import Lake, temporary_name
 from pipeline.machine import processors
 from pipeline.rem_variants import REM
-from pipeline.sources.gharchive.normalize import OWNER_TYPES, EventRules
-from pipeline.sources.social_evolution.events import RELATIONS
+from pipeline.sources.gharchive.normalize import EventRules
+from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
+from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules
 from pipeline.sources.urls import shown
 from pipeline.variants import DYREP, ldg
 
@@ -142,7 +143,8 @@ Count = Annotated[int, Field(ge=1)]
 class Settings(BaseSettings):
     """What a user may set; field `github_start` is the environment variable `LDG_GITHUB_START`, and so on.
 
-    `Settings(…)` takes its arguments and the defaults alone; `load` reads what is set for this process.
+    `Settings(…)` takes its arguments and the defaults alone; `load` reads what is set for this process. The
+    paper's choice of data is the default of the rules themselves.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
@@ -175,32 +177,39 @@ class Settings(BaseSettings):
         description="The most bytes an hour file may have; a larger one is refused.",
     )
     communications: Names = Field(
-        tuple(sorted(OWNER_TYPES)), description="Types of events that are communications."
+        tuple(sorted(EventRules.communications)), description="Types of events that are communications."
     )
     associations: Names = Field(
-        ("FollowEvent",),
+        tuple(sorted(EventRules.associations)),
         description="Types of events that are associations; `MemberEvent` may be added.",
     )
     github_history: Day = Field(
         date(2012, 3, 11), description="First file day whose follows are initial associations."
     )
-    github_start: Day = Field(date(2013, 1, 1), description="First file day of the network.")
+    github_start: Day = Field(SubnetworkRule.start, description="First file day of the network.")
     github_split: Moment = Field(
         datetime(2013, 9, 1), description="When testing starts, on the clock of `LDG_GITHUB_TIME_ZONE`."
     )
     github_time_zone: Zone = Field("America/Toronto", description="The time zone of `LDG_GITHUB_SPLIT`.")
-    github_end: Day = Field(date(2013, 12, 31), description="Last file day of the network.")
+    github_end: Day = Field(SubnetworkRule.end, description="Last file day of the network.")
     github_min_communications: int = Field(
-        200, ge=0, description="How many communications an account must start to belong to the network."
+        SubnetworkRule.min_communications,
+        ge=0,
+        description="How many communications an account must start to belong to the network.",
     )
     github_min_associations: int = Field(
-        7, ge=0, description="How many associations an account must start to belong to the network."
+        SubnetworkRule.min_associations,
+        ge=0,
+        description="How many associations an account must start to belong to the network.",
     )
     github_core: bool = Field(
-        False, description="Whether both rules are repeated on those who belong until nobody leaves."
+        SubnetworkRule.core,
+        description="Whether both rules are repeated on those who belong until nobody leaves.",
     )
     github_max_nodes: int | None = Field(
-        None, ge=2, description="Keep only so many accounts, the most densely connected ones."
+        SubnetworkRule.max_nodes,
+        ge=2,
+        description="Keep only so many accounts, the most densely connected ones.",
     )
     follow_days: int = Field(90, ge=8, description="How many days `ldg follow` looks back and learns from.")
     follow_nodes: int = Field(1000, ge=3, description="How many accounts are followed: the densest core.")
@@ -222,14 +231,19 @@ class Settings(BaseSettings):
         False, description="Whether you accept the terms of the data; a URL is not downloaded otherwise."
     )
     social_evolution_probability: float = Field(
-        0.8, ge=0, lt=1, description="How probable proximity on the same floor must be to count as an event."
+        SocialEvolutionRules.min_probability,
+        ge=0,
+        lt=1,
+        description="How probable proximity on the same floor must be to count as an event.",
     )
     social_evolution_relations: Relations = Field(
-        ("CloseFriend",), description="Surveyed relations that are associations."
+        SocialEvolutionRules.relations, description="Surveyed relations that are associations."
     )
-    social_evolution_start: Day = Field(date(2008, 9, 11), description="First day of the events.")
-    social_evolution_split: Day = Field(date(2009, 5, 1), description="First day of testing.")
-    social_evolution_end: Day = Field(date(2009, 7, 1), description="The day at whose start the events end.")
+    social_evolution_start: Day = Field(SocialEvolutionRules.start, description="First day of the events.")
+    social_evolution_split: Day = Field(SocialEvolutionRules.test_start, description="First day of testing.")
+    social_evolution_end: Day = Field(
+        SocialEvolutionRules.end, description="The day at whose start the events end."
+    )
     seeds: Count = Field(10, description="How many times each variant is trained, each from another seed.")
     epochs: Count = Field(5, description="How many passes are made over the training events.")
     batch: Count = Field(200, description="Events per step of the optimizer; a small dataset wants fewer.")

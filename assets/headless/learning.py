@@ -1,6 +1,7 @@
 """What a headless run learns in processes of their own: trainings, and the waiting times of datasets."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dagster import AssetKey
 
@@ -13,12 +14,16 @@ LEARNED = 5  # a training that learns attention takes about as long as five othe
 
 @dataclass(frozen=True)
 class Training:
-    """A variant to be trained on a dataset of so many events; `resumed` if it goes on from a checkpoint."""
+    """A variant to be trained on a dataset of so many events; `resumed` if it goes on from a checkpoint.
+
+    On a cluster it is done in so many `tasks`.
+    """
 
     dataset: str
     variant: Variant | RemVariant
     events: int
     resumed: bool = False
+    tasks: int = 1
 
     def __str__(self) -> str:
         return f"{self.dataset}/trained_models {self.variant.key}"
@@ -39,19 +44,21 @@ class Training:
         """Dataset and key of the variant."""
         return self.dataset, self.variant.key
 
-    def step(self, tasks: int) -> Step:
-        """What materializes it, on a cluster in so many `tasks`."""
+    @property
+    def step(self) -> Step:
+        """What materializes it."""
         trained_models = AssetKey([self.dataset, "trained_models"])
-        return Step((trained_models,), self.variant.key, config={"tasks": tasks})
+        return Step((trained_models,), self.variant.key, config={"tasks": self.tasks})
 
 
 @dataclass(frozen=True)
 class WaitingTimes:
     """When nodes and pairs of a dataset of so many events have their next one, to be learned in one piece."""
 
+    resumed: ClassVar[bool] = False  # they have no checkpoint
+
     dataset: str
     events: int
-    resumed: bool = False
 
     def __str__(self) -> str:
         return f"{self.dataset}/waiting_times"
@@ -71,7 +78,8 @@ class WaitingTimes:
         """Dataset, and what no variant is called."""
         return self.dataset, "waiting_times"
 
-    def step(self, tasks: int = 1) -> Step:  # noqa: ARG002 - as of a training
+    @property
+    def step(self) -> Step:
         """What materializes them."""
         return Step((AssetKey([self.dataset, "waiting_times"]),))
 

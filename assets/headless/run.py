@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from dagster import (
@@ -37,6 +37,7 @@ from assets.headless.side_by_side import Outcome, run_side_by_side
 from assets.headless.steps import Step, materialize
 from assets.metadata import shown_training
 from assets.versions import version_of_training, version_tags
+from model.training_task import tasks_of_each
 from pipeline.lake import sweep
 from pipeline.locks import LockedError
 from pipeline.progress import watched_by
@@ -175,12 +176,15 @@ class HeadlessRun:
         models = [plan for plan in plans if isinstance(plan, FinishedModel)]
         for model in models:
             self.report_finished(model)
-        planned: list[Learning] = [plan for plan in plans if isinstance(plan, Training)]
+        trainings = [plan for plan in plans if isinstance(plan, Training)]
+        waiting_times = []
         for waits, is_learned in (plan_waiting_times(spec, self.settings) for spec in waits_of):
             if is_learned:
-                self.make(waits.step())
+                self.make(waits.step)
             else:
-                planned.append(waits)
+                waiting_times.append(waits)
+        tasks = tasks_of_each(self.at_a_time, len(trainings) + len(waiting_times))
+        planned: list[Learning] = [*(replace(one, tasks=tasks) for one in trainings), *waiting_times]
         self.account.plan(len(models), planned, self.at_a_time)
         left = len(planned)
 

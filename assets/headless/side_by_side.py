@@ -11,7 +11,6 @@ from assets.headless import apart
 from assets.headless.board import Board
 from assets.headless.learning import Learning
 from assets.headless.one_step import make_one
-from model.training_task import tasks_of_each
 from pipeline.progress import State
 
 
@@ -38,7 +37,6 @@ def run_side_by_side(
     The descriptor `lock` is taken along: it stays open until the last of them is gone. When this process
     ends or is interrupted, so do they; checkpoints stay.
     """
-    tasks = tasks_of_each(at_a_time, len(learnings))
     waiting = sorted(learnings, key=lambda learning: -learning.weight)
     running: dict[Future[Outcome], tuple[Learning, float]] = {}
     ended: list[Outcome] = []
@@ -57,7 +55,7 @@ def run_side_by_side(
                         report(ended[-1], None)
                     elif len(running) < at_a_time and not learning.needs & unfinished:
                         waiting.remove(learning)
-                        work = pool.submit(learn_apart, learning, tasks, their_end, lock, board)
+                        work = pool.submit(learn_apart, learning, their_end, lock, board)
                         running[work] = learning, time.monotonic()
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for work in done:
@@ -72,8 +70,8 @@ def run_side_by_side(
     return ended
 
 
-def learn_apart(learning: Learning, tasks: int, their_end: int, lock: int, board: Board) -> Outcome:
-    """One of them in a process of its own; on a cluster it is done in so many `tasks`."""
+def learn_apart(learning: Learning, their_end: int, lock: int, board: Board) -> Outcome:
+    """One of them in a process of its own."""
     started = time.monotonic()
     warnings: list[str] = []
 
@@ -85,7 +83,7 @@ def learn_apart(learning: Learning, tasks: int, their_end: int, lock: int, board
 
     with board.shows(str(learning)):
         code, printed = apart.run_apart(
-            make_one, learning.dataset, learning.step(tasks), listen=listen, their_end=their_end, lock=lock
+            make_one, learning.dataset, learning.step, listen=listen, their_end=their_end, lock=lock
         )
     message = printed or ended_by(code) if code else "\n".join(warnings)
     return Outcome(learning, time.monotonic() - started, code != 0, message)

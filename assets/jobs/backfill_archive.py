@@ -53,13 +53,13 @@ def backfill_archive(settings: Settings) -> JobDefinition:
     ) -> None:
         """Ask the daemon for the days, a month of them in a run."""
         try:
-            wanted = [day.isoformat() for day in window_between(config.first, config.last)]
+            days = [day.isoformat() for day in window_between(config.first, config.last)]
         except ValueError as error:
             raise Failure(str(error)) from None
         if config.only_missing:
             brought = context.instance.get_materialized_partitions(github_events.key)
-            wanted = [day for day in wanted if day not in brought]
-        if not wanted:
+            days = [day for day in days if day not in brought]
+        if not days:
             context.log.info("Every one of these days was brought before: there is nothing to do.")
             return
         assets = map_asset_specs(partial(explained, settings=settings), [gharchive_files, github_events])
@@ -67,19 +67,19 @@ def backfill_archive(settings: Settings) -> JobDefinition:
         backfill = PartitionBackfill.from_asset_partitions(
             backfill_id=make_new_backfill_id(),
             asset_graph=archive.resolve_asset_graph(),
-            partition_names=wanted,
+            partition_names=days,
             asset_selection=[gharchive_files.key, github_events.key],
             backfill_timestamp=datetime.now(UTC).timestamp(),
             tags={},
             dynamic_partitions_store=context.instance,
             all_partitions=False,
-            title=f"Archive days {wanted[0]} … {wanted[-1]}",
+            title=f"Archive days {days[0]} … {days[-1]}",
             description=None,
             run_config=None,
         )
         context.instance.add_backfill(backfill)
         context.log.info(
-            f"{len(wanted)} days are asked for: backfill {backfill.backfill_id} under Runs, Backfills."
+            f"{len(days)} days are asked for: backfill {backfill.backfill_id} under Runs, Backfills."
         )
 
     @job(

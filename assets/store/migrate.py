@@ -9,7 +9,7 @@ import heapq
 import re
 import sqlite3
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -131,19 +131,20 @@ def copy_rows(table: db.Table, database: Path, into: db.Connection) -> None:
     with db.create_engine(f"sqlite:///{database}").connect() as rows:
         result = rows.execute(db.select(table).order_by(table.c.id)).mappings()
         while batch := result.fetchmany(BATCH):
-            into.execute(table.insert(), [without_cursor(dict(row)) for row in batch])
+            into.execute(table.insert(), [without_cursor(row) for row in batch])
     last = db.select(db.func.max(table.c.id)).scalar_subquery()
     into.execute(db.select(db.func.setval(db.func.pg_get_serial_sequence(table.name, "id"), last)))
 
 
-def without_cursor(row: dict[str, object]) -> dict[str, object]:
+def without_cursor(row: Mapping[str, object]) -> dict[str, object]:
     """A sensor's row without the place up to which it has looked, which is a number of the old store."""
+    bodies = {}
     for column in ("job_body", "instigator_body"):
         if isinstance(body := row.get(column), str):
             state = deserialize_value(body, InstigatorState)
             if isinstance(data := state.instigator_data, SensorInstigatorData):
-                row[column] = serialize_value(state.with_data(data._replace(cursor=None)))
-    return row
+                bodies[column] = serialize_value(state.with_data(data._replace(cursor=None)))
+    return {**row, **bodies}
 
 
 def copy_limits(source: DagsterStorage, target: DagsterStorage) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.attention.slots import find_strongest, give_back_to_strongest
+from model.attention.slots import find_strongest
 from model.functions import sigmoid_, sigmoid_gradient
 
 
@@ -39,12 +39,6 @@ def aggregate(
     return Aggregate(sigmoid_(largest.view(len(rows) // 2, 2, -1)), weights, strongest, felt)
 
 
-def aggregate_backward(
-    d_features: Tensor, forward: Aggregate, neighbours: np.ndarray, d_projected: np.ndarray
-) -> np.ndarray:
-    """From the gradient of the features (S, 2, r·d): that of the largest products (M, r, d); that of W_h z in
-    the slots that gave them is added to `d_projected` (S·N, d).
-    """
-    d_largest = sigmoid_gradient(d_features, forward.features).numpy().reshape(forward.strongest.shape)
-    give_back_to_strongest(d_largest, forward.strongest, forward.weights.numpy(), neighbours, d_projected)
-    return d_largest
+def largest_gradient(d_features: Tensor, forward: Aggregate) -> np.ndarray:
+    """The gradient of the largest products (M, r, d), from that of the features (S, 2, r·d)."""
+    return sigmoid_gradient(d_features, forward.features).numpy().reshape(forward.strongest.shape)

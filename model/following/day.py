@@ -97,12 +97,12 @@ class Chain:
         self.oldest = max(self.start, reached - (LATE_DAYS - 1) * DAY)
         require_days(self.lake, self.oldest, last)
         before = read_record(self.lake, self.oldest - DAY)
-        made = []
+        new_records = []
         for day in Window(self.oldest, last):
             record = self.current(day, before)
             if record is None:
                 record = self.make(day, before)
-                made.append(record)
+                new_records.append(record)
             self.choose_anew(day, is_last=day == last)
             before = record
         assert before is not None
@@ -111,7 +111,7 @@ class Chain:
             if not lane.holds(last):
                 lane.at(last)
         prune(self.lake, last - LATE_DAYS * DAY)
-        return made
+        return new_records
 
     def choice(self, chosen_on: date) -> Choice:
         """The people of a choice; one that late data cannot reach any more stays as it was made."""
@@ -186,10 +186,10 @@ class Chain:
         for lane in lanes:
             model = lane.at(day - DAY)
             # What was forecast is asked first: ranks of the day itself come with learning from it.
-            stood, given = model.ranks(u, v, came), model.pair_scores(came)
+            forecast_ranks, scores_of_pairs = model.ranks(u, v, came), model.pair_scores(came)
             ranks = lane.ranks(day)
-            stood = stood[np.isin(positions, ranks["position"])]
-            rows += model_rows(lane.variant, past, events, ranks, stood, given)
+            forecast_ranks = forecast_ranks[np.isin(positions, ranks["position"])]
+            rows += model_rows(lane.variant, past, events, ranks, forecast_ranks, scores_of_pairs)
         rows += baseline_rows(past, events, positions, nodes, len(digests))
         return pl.DataFrame(rows, infer_schema_length=None).with_columns(
             dataset=pl.lit(FOLLOWING), as_of=pl.lit(end_of(day - DAY)), scored_until=pl.lit(end_of(day))

@@ -36,7 +36,7 @@ def slot_of(history: History, a: int, b: int) -> int:
 
 
 @compiled
-def seen_slot(history: History, a: int, b: int) -> int:
+def claim_slot(history: History, a: int, b: int) -> int:
     """The slot of a→b, made with that of b→a if the pair is new."""
     at = pair_place(history, a, b)
     if history.pair_table[at] == NONE:
@@ -60,7 +60,7 @@ def step_of(history: History, x: int, y: int) -> int:
 
 
 @compiled
-def seen_step(history: History, x: int, y: int) -> int:
+def claim_step(history: History, x: int, y: int) -> int:
     """The slot of the sequence x, y, made if it is new."""
     key = x * len(history.head) + y
     at = place(history.step_table, history.step_key, key)

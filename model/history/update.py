@@ -3,7 +3,7 @@
 import numpy as np
 
 from model.history.compiled import compiled
-from model.history.pairs import seen_slot, seen_step, to_front
+from model.history.pairs import claim_slot, claim_step, to_front
 from model.history.state import (
     ALL,
     DAY,
@@ -104,7 +104,7 @@ def smooth_share(history: History, slot: int, lane: int) -> None:
 def remember_step(history: History, role: int, back: int, earlier: int, later: int, weight: float) -> None:
     """`later` came after `earlier`."""
     if earlier != NONE:
-        history.step_fade[seen_step(history, earlier, later), role, back] += weight
+        history.step_fade[claim_step(history, earlier, later), role, back] += weight
         history.step_total[role, earlier, back] += weight
 
 
@@ -139,7 +139,7 @@ def observe_node(history: History, role: int, node: int, partner: int, event_typ
 @compiled
 def tie(history: History, u: int, v: int, now: float) -> None:
     """u is associated with v from now on."""
-    slot = seen_slot(history, u, v)
+    slot = claim_slot(history, u, v)
     history.tie[slot] = now
     to_front(history, slot, TIES_OUT)
     to_front(history, slot ^ 1, TIES_IN)
@@ -149,7 +149,7 @@ def tie(history: History, u: int, v: int, now: float) -> None:
 def observe(history: History, u: int, v: int, event_type: int, is_tie: bool, now: float) -> None:
     """u acted on v."""
     move_reference(history, now)
-    slot = seen_slot(history, u, v)
+    slot = claim_slot(history, u, v)
     other = slot ^ 1
     first_time = history.count[slot] == 0
     for tau in range(len(TAUS)):

@@ -8,7 +8,7 @@ from model.batches import NON_EVENTS, Chance, draw_chance, waiting_features
 from model.encoder import Workspace
 from model.forward import Losses
 from model.intensity import compatibility_of_pairs, intensity, symmetric_compatibility
-from model.large.layout import Layout, Room, lay_out
+from model.large.layout import Layout, Room, join_and_lay_out
 from model.large.loop import Loop
 from model.loss import divergence
 from model.state import State
@@ -40,7 +40,7 @@ def advance_large(
             words = None if chance.words is None else chance.words[row].numpy()
             others = chance.others[row].numpy()
             moves = MOVES[variant.attention]
-            layout = lay_out(pages, row, ends, kinds, others, words, moves, chance.senders, room)
+            layout = join_and_lay_out(pages, row, ends, kinds, others, words, moves, chance.senders, room)
             of_seed = {name: weights[row : row + 1] for name, weights in named.items()}
             noise = None if chance.noise is None else chance.noise[:, row].float().numpy()
             pool = pages.pools[row]

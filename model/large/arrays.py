@@ -20,6 +20,13 @@ class Network(NamedTuple):
     b2: np.ndarray  # (d)
 
 
+class Activations(NamedTuple):
+    """Rows after both ELUs of a network; as a gradient, `d_…`, before them."""
+
+    hidden: np.ndarray
+    output: np.ndarray
+
+
 class Weights(NamedTuple):
     """Parameters of one seed. A bilinear edge network has its first layer folded: w1 is (d, d·d)."""
 
@@ -41,30 +48,24 @@ class Tape(NamedTuple):
 
     waiting: np.ndarray  # (B, 2, 4): given
     noise: np.ndarray  # (B, 2, r'): given, zeros outside training
-    z: np.ndarray  # (P, d): versions of rows of Z; those before the batch are given, as in the next three
+    z: np.ndarray  # (P, d): versions of rows of Z; those before the batch are given, as in the next two
     projected: np.ndarray  # (R, d): W_h z
-    hidden1: np.ndarray  # (P, d): of f_node¹
-    h1: np.ndarray  # (P, d): h¹
+    node1: Activations  # (P, d): of f_node¹; its output is h¹
     softmax: np.ndarray  # (r, E): of S, for each read of a neighbour
     strongest: np.ndarray  # (B, 2, r, d) int32: slot of the maximum of eq. 3, NOBODY without neighbours
     inputs: np.ndarray  # (B, 2, I): of eq. 2; the part of neighbours is that of the other node
     mixed: np.ndarray  # (B, 2, d, d): the bilinear map of the receiver
     sent: np.ndarray  # (B, 2, m, d): h¹ of the senders
-    hidden: np.ndarray  # (B, 2, m, d)
-    edges: np.ndarray  # (B, 2, m, d)
+    edge1: Activations  # (B, 2, m, d): of the incoming edges, with two passes
     offset: np.ndarray  # (B, 2, d): what the receiver adds to every edge, if its pair is concatenated
     mean: np.ndarray  # (B, 2, d)
-    hidden2: np.ndarray  # (B, 2, d): of f_node²
-    h2: np.ndarray  # (B, 2, d)
+    node2: Activations  # (B, 2, d): of f_node²; its output is h²
     pair: np.ndarray  # (B, 2, t): sender, receiver, with two passes the first-pass edge
     mixed2: np.ndarray  # (B, 2, d, d)
-    hidden3: np.ndarray  # (B, 2, d): of the last edge network
-    last: np.ndarray  # (B, 2, d)
+    last: Activations  # (B, 2, d): of the last edge network
     logits: np.ndarray  # (B, 2, r')
     soft: np.ndarray  # (B, 2, r')
-    after_first: (
-        np.ndarray
-    )  # (B, 2) int64: where the row begins in `after`, NOBODY where no event comes after
+    after_first: np.ndarray  # (B, 2) int64: where the row begins in `after`, NOBODY if no event comes after
     after: np.ndarray  # (r, A): rows of S after the event, of nodes that have a further one in the batch
     totals: np.ndarray  # (B, 2, r): what they were divided by
     spare: np.ndarray  # (B, 2, d)
@@ -77,8 +78,7 @@ class Gradients(NamedTuple):
     d_logits: np.ndarray  # (B, 2, r')
     d_projected: np.ndarray  # (2B + G, d)
     d_h1: np.ndarray  # (P, d)
-    d_hidden1: np.ndarray  # (P, d): before the first ELU of f_node¹
-    d_output1: np.ndarray  # (P, d): before its second ELU
+    d_node1: Activations  # (P, d)
     d_update: np.ndarray  # (B, 2, d): before the sigmoid of eq. 2
     d_inputs: np.ndarray  # (B, 2, I)
     d_near: np.ndarray  # (B, 2, r, d): of W_h z of the strongest neighbours
@@ -86,15 +86,12 @@ class Gradients(NamedTuple):
     d_rows: np.ndarray  # (r, D): of the rows of S of the batch's nodes, as far back as it has come
     d_common: np.ndarray  # (B, 2, r): what normalizing the row takes from each of its entries
     d_out: np.ndarray  # (B, 2, r'): of the logits, from the loss and from the sample
-    d_last: np.ndarray  # (B, 2, d): before the second ELU of the last edge network
-    d_hidden3: np.ndarray  # (B, 2, d): before its first ELU
+    d_last: Activations  # (B, 2, d)
     d_pair: np.ndarray  # (B, 2, t)
     d_mixed2: np.ndarray  # (B, 2, d, d)
-    d_hidden2: np.ndarray  # (B, 2, d)
-    d_output2: np.ndarray  # (B, 2, d)
+    d_node2: Activations  # (B, 2, d)
     d_mean: np.ndarray  # (B, 2, d)
-    d_edges: np.ndarray  # (B, 2, m, d): before the second ELU
-    d_sums: np.ndarray  # (B, 2, m, d): before the first ELU
+    d_edge1: Activations  # (B, 2, m, d)
     d_mixed: np.ndarray  # (B, 2, d, d)
     d_offset: np.ndarray  # (B, 2, d)
     d_sent: np.ndarray  # (B, 2, m, d)
@@ -111,28 +108,24 @@ class Form(NamedTuple):
 
 
 # Shapes by letters: B, P, R, E, A, D, m, d, r and I as above; W: 2B; F: 2B + G; p: r'; t: what the last edge
-# network sees. Behind a star: only where S is learned.
+# network sees. Behind a star: only where S is learned. Both of `Activations` have the same shape.
 TAPE = {
     "waiting": "B24",
     "noise": "*B2p",
     "z": "Pd",
     "projected": "Rd",
-    "hidden1": "*Pd",
-    "h1": "*Pd",
+    "node1": "*Pd",
     "softmax": "rE",
     "strongest": "B2rd",
     "inputs": "B2I",
     "mixed": "*B2dd",
     "sent": "*B2md",
-    "hidden": "*B2md",
-    "edges": "*B2md",
+    "edge1": "*B2md",
     "offset": "*B2d",
     "mean": "*B2d",
-    "hidden2": "*B2d",
-    "h2": "*B2d",
+    "node2": "*B2d",
     "pair": "*B2t",
     "mixed2": "*B2dd",
-    "hidden3": "*B2d",
     "last": "*B2d",
     "logits": "*B2p",
     "soft": "*B2p",
@@ -146,8 +139,7 @@ GRADIENTS = {
     "d_logits": "*B2p",
     "d_projected": "Fd",
     "d_h1": "*Pd",
-    "d_hidden1": "*Pd",
-    "d_output1": "*Pd",
+    "d_node1": "*Pd",
     "d_update": "B2d",
     "d_inputs": "B2I",
     "d_near": "B2rd",
@@ -156,17 +148,15 @@ GRADIENTS = {
     "d_common": "*B2r",
     "d_out": "*B2p",
     "d_last": "*B2d",
-    "d_hidden3": "*B2d",
     "d_pair": "*B2t",
     "d_mixed2": "*B2dd",
-    "d_hidden2": "*B2d",
-    "d_output2": "*B2d",
+    "d_node2": "*B2d",
     "d_mean": "*B2d",
-    "d_edges": "*B2md",
-    "d_sums": "*B2md",
+    "d_edge1": "*B2md",
     "d_mixed": "*B2dd",
     "d_offset": "*B2d",
     "d_sent": "*B2md",
     "d_own": "*B2d",
 }
+NETWORKS = ("node1", "edge1", "node2", "last")
 TYPES = {"strongest": np.int32, "after_first": np.int64, "row_first": np.int64}  # of others: single precision

@@ -4,9 +4,7 @@
 own memory; the event that made a row collects them, in the order of events, when its turn comes.
 """
 
-import numpy as np
-
-from model.large.arrays import Form, Gradients, Network, Tape, Weights
+from model.large.arrays import Activations, Form, Gradients, Network, Tape, Weights
 from model.large.compiled import compiled, inlined
 from model.large.felt import Felt
 from model.large.forward import TEMPERATURE
@@ -17,14 +15,12 @@ from model.large.products import multiply_by_transposed, multiply_transposed
 
 
 @inlined
-def network_backward(
-    weights: Network, hidden: np.ndarray, output: np.ndarray, d_hidden: np.ndarray, d_output: np.ndarray
-) -> None:
-    """Gradients before both ELUs; `d_output` (2, d) is that after the second, and is overwritten."""
-    d = output.shape[1]
-    elu_gradient_(d_output, output)
+def undo_network(weights: Network, rows: Activations, d_rows: Activations, at: int | slice) -> None:
+    """Gradients of the rows `at` a place (2, d) before both ELUs; given is that after the second."""
+    d, d_hidden, d_output = len(weights.b1), d_rows.hidden[at], d_rows.output[at]
+    elu_gradient_(d_output, rows.output[at])
     multiply_by_transposed(2, d, d, d_output, weights.w2, d_hidden)
-    elu_gradient_(d_hidden, hidden)
+    elu_gradient_(d_hidden, rows.hidden[at])
 
 
 @inlined
@@ -88,9 +84,9 @@ def undo_last_edges(b: int, weights: Weights, form: Form, tape: Tape, grads: Gra
     """Undo eq. 10 (eq. 8 with one pass): the gradients of what the last edge network saw."""
     d = tape.z.shape[1]
     pair, d_pair = tape.pair[b], grads.d_pair[b]
-    multiply_by_transposed(2, len(weights.out_b), d, grads.d_out[b], weights.out_w, grads.d_last[b])
-    network_backward(weights.last, tape.hidden3[b], tape.last[b], grads.d_hidden3[b], grads.d_last[b])
-    d_sums = grads.d_hidden3[b]
+    multiply_by_transposed(2, len(weights.out_b), d, grads.d_out[b], weights.out_w, grads.d_last.output[b])
+    undo_network(weights.last, tape.last, grads.d_last, b)
+    d_sums = grads.d_last.hidden[b]
     if not form.bilinear_pairs:
         multiply_by_transposed(2, d, pair.shape[1], d_sums, weights.last.w1, d_pair)
         return
@@ -111,18 +107,18 @@ def undo_senders(
 ) -> None:
     """Undo eq. 8 for edges into a node: gradients of h¹ of the senders and of the receiver."""
     d = tape.z.shape[1]
-    d_edges, d_sums, d_mean = grads.d_edges[b, end], grads.d_sums[b, end], grads.d_mean[b, end]
+    d_edges, d_sums = grads.d_edge1.output[b, end], grads.d_edge1.hidden[b, end]
+    d_mean = grads.d_mean[b, end]
     for i in range(len(d_edges)):
         weight = plan.weights[b, end, i]
         for f in range(d):
             d_edges[i, f] = weight * d_mean[f]
-    add(
-        grads.d_pair[b, 1 - end, 2 * d :], d_edges[0]
-    )  # its partner's edge is the pair's first-pass edge, too
-    elu_gradient_(d_edges, tape.edges[b, end])
+    # Its partner's edge is the pair's first-pass edge, too.
+    add(grads.d_pair[b, 1 - end, 2 * d :], d_edges[0])
+    elu_gradient_(d_edges, tape.edge1.output[b, end])
     size = len(d_edges)
     multiply_by_transposed(size, d, d, d_edges, weights.edge1.w2, d_sums)
-    elu_gradient_(d_sums, tape.hidden[b, end])
+    elu_gradient_(d_sums, tape.edge1.hidden[b, end])
     if form.bilinear_pairs:
         d_mixed = grads.d_mixed[b, end]
         multiply_transposed(d, size, d, tape.sent[b, end], d_sums, d_mixed)
@@ -144,12 +140,12 @@ def undo_encoder(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, g
     undo_last_edges(b, weights, form, tape, grads)
     d_pair = grads.d_pair[b]
     for end in range(2):  # the sender of its own edge, the receiver of the other
-        d_state = grads.d_output2[b, end] if form.passes == 2 else grads.d_own[b, end]
+        d_state = grads.d_node2.output[b, end] if form.passes == 2 else grads.d_own[b, end]
         for f in range(d):
             d_state[f] = d_pair[end, f] + d_pair[1 - end, d + f]
     if form.passes == 2:
-        network_backward(weights.node2, tape.hidden2[b], tape.h2[b], grads.d_hidden2[b], grads.d_output2[b])
-        multiply_by_transposed(2, d, d, grads.d_hidden2[b], weights.node2.w1, grads.d_mean[b])
+        undo_network(weights.node2, tape.node2, grads.d_node2, b)
+        multiply_by_transposed(2, d, d, grads.d_node2.hidden[b], weights.node2.w1, grads.d_mean[b])
         for end in range(2):
             undo_senders(b, end, plan, weights, form, tape, grads)
 
@@ -220,17 +216,17 @@ def backward_event(
 ) -> None:
     """Event `b`, once every event that read its rows is undone."""
     collect(b, plan, felt, form, tape, grads)
-    new, until, d = 2 * b, 2 * b + 2, tape.z.shape[1]
-    spare, d_z = tape.spare[b], grads.d_z[new:until]
-    multiply_by_transposed(2, d, d, grads.d_projected[new:until], weights.neighbour, spare)
+    new, d = slice(2 * b, 2 * b + 2), tape.z.shape[1]
+    spare, d_z = tape.spare[b], grads.d_z[new]
+    multiply_by_transposed(2, d, d, grads.d_projected[new], weights.neighbour, spare)
     for end in range(2):
         add(spare[end], d_z[end])
     if form.passes:
-        d_output, d_hidden = grads.d_output1[new:until], grads.d_hidden1[new:until]
+        d_h1, d_output = grads.d_h1[new], grads.d_node1.output[new]
         for end in range(2):
-            copy(grads.d_h1[new + end], d_output[end])
-        network_backward(weights.node1, tape.hidden1[new:until], tape.h1[new:until], d_hidden, d_output)
-        multiply_by_transposed(2, d, d, d_hidden, weights.node1.w1, spare)
+            copy(d_h1[end], d_output[end])
+        undo_network(weights.node1, tape.node1, grads.d_node1, new)
+        multiply_by_transposed(2, d, d, grads.d_node1.hidden[new], weights.node1.w1, spare)
         for end in range(2):
             add(spare[end], d_z[end])
         undo_sample(b, plan, tape, grads)

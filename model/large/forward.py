@@ -3,7 +3,7 @@
 import numpy as np
 
 from model.history.prefetch import prefetch
-from model.large.arrays import Form, Network, Tape, Weights
+from model.large.arrays import Activations, Form, Network, Tape, Weights
 from model.large.compiled import compiled, inlined
 from model.large.functions import ONE, ZERO, add, copy, elu_, exp, sigmoid, total_of
 from model.large.layout import NEVER, Plan
@@ -20,9 +20,9 @@ LINE = 16  # numbers in a line of the cache
 
 
 @inlined
-def network(weights: Network, x: np.ndarray, hidden: np.ndarray, output: np.ndarray) -> None:
-    """Two ELU layers of rows `x` (2, d)."""
-    d = len(weights.b1)
+def network(weights: Network, x: np.ndarray, rows: Activations, at: int | slice) -> None:
+    """Two ELU layers of `x` (2, d), which become the rows `at` that place."""
+    d, hidden, output = len(weights.b1), rows.hidden[at], rows.output[at]
     multiply(2, d, d, x, weights.w1, hidden)
     elu_(hidden, weights.b1)
     multiply(2, d, d, hidden, weights.w2, output)
@@ -124,11 +124,11 @@ def move_by_rule(b: int, kind: int, pool: Pool, plan: Plan, weights: Weights, fo
 def hear_senders(b: int, end: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> None:
     """Eq. 8 for edges from the senders into a node, and their weighted sum, which eq. 9 starts from."""
     d = tape.z.shape[1]
-    receiver, sent = tape.h1[plan.own[b, end]], tape.sent[b, end]
-    hidden, edges, mean = tape.hidden[b, end], tape.edges[b, end], tape.mean[b, end]
+    receiver, sent = tape.node1.output[plan.own[b, end]], tape.sent[b, end]
+    hidden, edges, mean = tape.edge1.hidden[b, end], tape.edge1.output[b, end], tape.mean[b, end]
     size = len(sent)
     for i in range(size):
-        copy(tape.h1[plan.senders[b, end, i]], sent[i])
+        copy(tape.node1.output[plan.senders[b, end, i]], sent[i])
     if form.bilinear_pairs:
         multiply(1, d, d * d, receiver, weights.edge1.w1, tape.mixed[b, end])
         multiply(size, d, d, sent, tape.mixed[b, end], hidden)
@@ -150,15 +150,16 @@ def judge_pair(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> 
     if form.passes == 2:
         for end in range(2):
             hear_senders(b, end, plan, weights, form, tape)
-        network(weights.node2, tape.mean[b], tape.hidden2[b], tape.h2[b])
-    pair, hidden = tape.pair[b], tape.hidden3[b]
+        network(weights.node2, tape.mean[b], tape.node2, b)
+    pair, hidden, output = tape.pair[b], tape.last.hidden[b], tape.last.output[b]
     for edge in range(2):
         for side in range(2):
             end = edge if side == 0 else 1 - edge
-            state = tape.h2[b, end] if form.passes == 2 else tape.h1[plan.own[b, end]]
+            state = tape.node2.output[b, end] if form.passes == 2 else tape.node1.output[plan.own[b, end]]
             copy(state, pair[edge, side * d : (side + 1) * d])
         if form.passes == 2:
-            copy(tape.edges[b, 1 - edge, 0], pair[edge, 2 * d :])  # into the receiver, from its partner
+            first = tape.edge1.output[b, 1 - edge, 0]  # into the receiver, from its partner
+            copy(first, pair[edge, 2 * d :])
     if form.bilinear_pairs:
         for edge in range(2):
             multiply(1, d, d * d, pair[edge, d : 2 * d], weights.last.w1, tape.mixed2[b, edge])
@@ -169,9 +170,9 @@ def judge_pair(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> 
     else:
         multiply(2, pair.shape[1], d, pair, weights.last.w1, hidden)
     elu_(hidden, weights.last.b1)
-    multiply(2, d, d, hidden, weights.last.w2, tape.last[b])
-    elu_(tape.last[b], weights.last.b2)
-    multiply(2, d, len(weights.out_b), tape.last[b], weights.out_w, tape.logits[b])
+    multiply(2, d, d, hidden, weights.last.w2, output)
+    elu_(output, weights.last.b2)
+    multiply(2, d, len(weights.out_b), output, weights.out_w, tape.logits[b])
     for edge in range(2):
         add(weights.out_b, tape.logits[b, edge])
 
@@ -218,7 +219,7 @@ def forward_event(
     if form.passes:
         judge_pair(b, plan, weights, form, tape)
         move_by_sample(b, pool, plan, tape)
-        new, until = 2 * b, 2 * b + 2
-        network(weights.node1, tape.z[new:until], tape.hidden1[new:until], tape.h1[new:until])
+        new = slice(2 * b, 2 * b + 2)
+        network(weights.node1, tape.z[new], tape.node1, new)
     elif form.moves != NEVER and plan.slot[b, 0] != NOBODY:
         move_by_rule(b, kind, pool, plan, weights, form, tape)

@@ -63,7 +63,7 @@ def join_pairs(pool: Pool, u: np.ndarray, v: np.ndarray, k: np.ndarray, moves: i
 
 
 @compiled
-def row_of(node: int, local: np.ndarray, touched: np.ndarray, sizes: np.ndarray, new_rows: int) -> int:
+def claim_row(node: int, local: np.ndarray, touched: np.ndarray, sizes: np.ndarray, new_rows: int) -> int:
     """The row that holds `node` now; the first to ask gives it one."""
     if local[node] == NOBODY:
         local[node] = new_rows + sizes[0]
@@ -85,11 +85,11 @@ def read_nodes(
     new_rows = 2 * len(ends)
     for b in range(len(ends)):
         for end in range(2):
-            row = row_of(ends[b, end], local, touched, sizes, new_rows)
+            row = claim_row(ends[b, end], local, touched, sizes, new_rows)
             plan.own[b, end] = row
             plan.before[b, end] = row if row < new_rows else NOBODY
             for i in range(NON_EVENTS):
-                plan.others[b, end, i] = row_of(others[b, end, i], local, touched, sizes, new_rows)
+                plan.others[b, end, i] = claim_row(others[b, end, i], local, touched, sizes, new_rows)
         local[ends[b, 0]], local[ends[b, 1]] = 2 * b, 2 * b + 1
 
 
@@ -111,7 +111,7 @@ def read_senders(
             width, weights = plan.width[b, end], plan.weights[b, end]
             choose_senders(pool, ends[b, end], ends[b, 1 - end], width, words[b, end], chosen, weights)
             for i in range(len(chosen)):
-                plan.senders[b, end, i] = row_of(chosen[i], local, touched, sizes, new_rows)
+                plan.senders[b, end, i] = claim_row(chosen[i], local, touched, sizes, new_rows)
         local[ends[b, 0]], local[ends[b, 1]] = 2 * b, 2 * b + 1
 
 
@@ -136,7 +136,7 @@ def read_neighbours(
                     layer = max(layer, plan.layer[row // 2] + 1)
             first, start = plan.near_first[b, end], plan.start[b, end]
             for k in range(plan.width[b, end]):
-                row = row_of(pool.node[start + k], local, touched, sizes, new_rows)
+                row = claim_row(pool.node[start + k], local, touched, sizes, new_rows)
                 plan.near[first + k] = row
                 if row < new_rows:
                     layer = max(layer, plan.layer[row // 2] + 1)
@@ -217,7 +217,7 @@ class Layout:
     node: np.ndarray  # (2B) int64: which of these nodes each end of each event is
 
 
-def lay_out(
+def join_and_lay_out(
     pages: Pages,
     row: int,
     ends: np.ndarray,
@@ -228,7 +228,7 @@ def lay_out(
     senders: int,
     room: Room,
 ) -> Layout:
-    """Lay out the events between `ends` (B, 2) for seed `row`, whose pages take up who joins whom.
+    """Let the pages of seed `row` take up who joins whom in the events between `ends` (B, 2), laid out here.
 
     `others` (B, 2, NON_EVENTS) did not interact; `words` (B, 2) are random, none without a first pass.
     """

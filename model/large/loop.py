@@ -9,14 +9,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, from_numpy
 from torch.autograd.function import FunctionCtx
 from torch.nn.functional import elu_
 
 from model.encoder import folded_weights
 from model.functions import elu_gradient
 from model.intensity import symmetric_compatibility
-from model.large.arrays import GRADIENTS, TAPE, TYPES, Form, Gradients, Network, Tape, Weights
+from model.large.arrays import (
+    GRADIENTS,
+    NETWORKS,
+    TAPE,
+    TYPES,
+    Activations,
+    Form,
+    Gradients,
+    Network,
+    Tape,
+    Weights,
+)
 from model.large.backward import collect_before
 from model.large.felt import felt_rows
 from model.large.layers import backward_events, forward_events, layers_of, run_layers
@@ -88,30 +99,26 @@ class Loop:
         )
         new_rows = 2 * len(self.kinds)
         self.felt = felt_rows(self.plan, tape.strongest, len(tape.projected), self.room)
-        self.z_felt = z[torch.from_numpy(self.layout.touched[self.felt.rows - new_rows])]
+        self.z_felt = z[from_numpy(self.layout.touched[self.felt.rows - new_rows])].numpy()
         asked = self.layout.asked
-        return torch.from_numpy(tape.z)[None, :asked], torch.from_numpy(tape.logits)[:, None]
+        return from_numpy(tape.z)[None, :asked], from_numpy(tape.logits)[:, None]
 
     def read_before(self, z: Tensor) -> None:
         """Fill in the rows before the batch, as many at a time as stay in the processor's cache."""
-        named, given, new_rows = self.tape_of_tensors(), self.given, 2 * len(self.kinds)
-        touched = torch.from_numpy(self.layout.touched)
-        spare = torch.from_numpy(self.room("rows before", (AT_ONCE, z.shape[1]), np.float32))
-        for start in range(new_rows, len(named["projected"]), AT_ONCE):
-            rows = slice(start, min(start + AT_ONCE, len(named["projected"])))
+        tape, given, new_rows = self.tape, self.given, 2 * len(self.kinds)
+        touched = from_numpy(self.layout.touched)
+        spare = from_numpy(self.room("rows before", (AT_ONCE, z.shape[1]), np.float32))
+        for start in range(new_rows, len(tape.projected), AT_ONCE):
+            rows = slice(start, min(start + AT_ONCE, len(tape.projected)))
             before = spare[: rows.stop - start]
             torch.index_select(z, 0, touched[start - new_rows : rows.stop - new_rows], out=before)
-            torch.mm(before, given["neighbour"], out=named["projected"][rows])
+            torch.mm(before, given["neighbour"], out=from_numpy(tape.projected[rows]))
             whole = max(min(rows.stop, self.layout.whole) - start, 0)
-            named["z"][rows] = before[:whole]
+            tape.z[rows] = before[:whole].numpy()
             if self.form.passes:
-                hidden, output = named["hidden1"][rows], named["h1"][rows]
+                hidden, output = (from_numpy(array[rows]) for array in tape.node1)
                 elu_(torch.addmm(given["node1.b1"], before[:whole], given["node1.w1"], out=hidden))
                 elu_(torch.addmm(given["node1.b2"], hidden, given["node1.w2"], out=output))
-
-    def tape_of_tensors(self) -> dict[str, Tensor]:
-        """The tape's arrays as tensors."""
-        return {name: torch.from_numpy(array) for name, array in self.tape._asdict().items()}
 
     def in_order(self, work: Callable[[np.ndarray], None], back: bool) -> None:
         """All events, each after those that it reads from (`back`: before them).
@@ -157,7 +164,7 @@ class Loop:
         """The name of the last edge network."""
         return "edge2" if self.form.passes == 2 else "edge1"
 
-    def memory(self, shapes: dict[str, str], d: int, felt: int = 0) -> dict[str, np.ndarray]:
+    def memory(self, shapes: dict[str, str], d: int, felt: int = 0) -> dict[str, Any]:
         """Arrays by name, each of the shape that its letters spell; `felt` is G."""
         types, plan, new_rows = len(self.pool.value), self.plan, 2 * len(self.kinds)
         sizes = {
@@ -185,10 +192,15 @@ class Loop:
                 sized[0] = 0
             return tuple(sized)
 
-        return {
-            name: self.room(name, shape(letters), TYPES.get(name, np.float32))
-            for name, letters in shapes.items()
-        }
+        def array(name: str, letters: str) -> np.ndarray:
+            return self.room(name, shape(letters), TYPES.get(name, np.float32))
+
+        def arrays(name: str, letters: str) -> np.ndarray | Activations:
+            if name.removeprefix("d_") not in NETWORKS:
+                return array(name, letters)
+            return Activations(array(f"{name}.hidden", letters), array(f"{name}.output", letters))
+
+        return {name: arrays(name, letters) for name, letters in shapes.items()}
 
     def new_tape(self, d: int) -> Tape:
         """Memory for what the loop computes, with what it is given filled in."""
@@ -216,61 +228,80 @@ class Loop:
             lambda events: backward_events(events, plan, felt, self.weights, form, tape, grads), back=True
         )
         collect_before(plan, felt, form, grads)
-        gradients = self.gradients(
-            self.tape_of_tensors(),
-            {name: torch.from_numpy(array) for name, array in grads._asdict().items()},
-        )
+        gradients = self.gradients(grads)
         return [gradients[name].view_as(tensor[0])[None] for name, tensor in self.tensors.items()]
 
-    def gradients(self, tape: dict[str, Tensor], grads: dict[str, Tensor]) -> dict[str, Tensor]:
+    def gradients(self, grads: Gradients) -> dict[str, Tensor]:
         """Gradients of the weights by name, a product each."""
-
-        def product(rows: Tensor, d_rows: Tensor) -> Tensor:
-            return rows.flatten(0, -2).T @ d_rows.flatten(0, -2)
-
-        new_rows, d = 2 * len(self.kinds), tape["z"].shape[1]
-        of_new = product(tape["z"][:new_rows], grads["d_projected"][:new_rows])
+        tape, new_rows = self.tape, 2 * len(self.kinds)
+        of_new = product(tape.z[:new_rows], grads.d_projected[:new_rows])
         out = {
-            "update": product(tape["inputs"], grads["d_update"]),
-            "neighbour": of_new + product(self.z_felt, grads["d_projected"][new_rows:]),
+            "update": product(tape.inputs, grads.d_update),
+            "neighbour": of_new + product(self.z_felt, grads.d_projected[new_rows:]),
         }
-        if not self.form.passes:
-            return out
-
-        def network(name: str, rows: Tensor, hidden: str, d_hidden: str, d_output: str) -> None:
-            d_first, d_second = grads[d_hidden], grads[d_output]
-            if name != self.last:
-                out[f"{name}.w1"] = product(rows, d_first)
-            out[f"{name}.b1"] = d_first.flatten(0, -2).sum(0)
-            out[f"{name}.w2"] = product(tape[hidden], d_second)
-            out[f"{name}.b2"] = d_second.flatten(0, -2).sum(0)
-
-        # h¹ of the rows before the batch: those of the loop have been undone there.
-        d_output = elu_gradient(grads["d_h1"][new_rows:], tape["h1"][new_rows:])
-        d_hidden = elu_gradient(d_output @ self.given["node1.w2"].T, tape["hidden1"][new_rows:])
-        grads["d_output1"][new_rows:], grads["d_hidden1"][new_rows:] = d_output, d_hidden
-        network("node1", tape["z"], "hidden1", "d_hidden1", "d_output1")
-        network(self.last, tape["pair"], "hidden3", "d_hidden3", "d_last")
-        out["out.w"] = product(tape["last"], grads["d_out"])
-        out["out.b"] = grads["d_out"].flatten(0, -2).sum(0)
-        bilinear = self.form.bilinear_pairs
-        if bilinear:
-            out[f"{self.last}.fold"] = product(tape["pair"][..., d : 2 * d], grads["d_mixed2"].flatten(2))
-        else:
-            out[f"{self.last}.w1"] = product(tape["pair"], grads["d_hidden3"])
+        if self.form.passes:
+            self.undo_before(grads)
+            out |= of_network("node1", tape.node1, grads.d_node1)
+            out["node1.w1"] = product(tape.z, grads.d_node1.hidden)
+            out |= self.gradients_of_last(grads)
         if self.form.passes == 2:
-            if bilinear:
-                out["edge2.skip"] = product(tape["pair"][..., 2 * d :], grads["d_hidden3"])
-            network("node2", tape["mean"], "hidden2", "d_hidden2", "d_output2")
-            network("edge1", tape["sent"], "hidden", "d_sums", "d_edges")
-            receivers = tape["h1"][torch.from_numpy(self.plan.own)]  # (B, 2, d)
-            if bilinear:
-                del out["edge1.w1"]
-                out["edge1.fold"] = product(receivers, grads["d_mixed"].flatten(2))
-            else:
-                of_receivers = product(receivers, grads["d_offset"])
-                out["edge1.w1"] = torch.cat([out["edge1.w1"], of_receivers])
+            out |= of_network("node2", tape.node2, grads.d_node2)
+            out["node2.w1"] = product(tape.mean, grads.d_node2.hidden)
+            out |= self.gradients_of_senders(grads)
         return out
+
+    def undo_before(self, grads: Gradients) -> None:
+        """Undo h¹ of the rows before the batch: those of the loop have been undone there."""
+        rows = slice(2 * len(self.kinds), None)
+        hidden, output = (from_numpy(array[rows]) for array in self.tape.node1)
+        d_output = elu_gradient(from_numpy(grads.d_h1[rows]), output)
+        d_hidden = elu_gradient(d_output @ self.given["node1.w2"].T, hidden)
+        grads.d_node1.output[rows], grads.d_node1.hidden[rows] = d_output.numpy(), d_hidden.numpy()
+
+    def gradients_of_last(self, grads: Gradients) -> dict[str, Tensor]:
+        """Gradients of the last edge network and of what makes logits of it."""
+        pair, d_sums, d = self.tape.pair, grads.d_last.hidden, self.tape.z.shape[1]
+        out = of_network(self.last, self.tape.last, grads.d_last)
+        out |= {"out.w": product(self.tape.last.output, grads.d_out), "out.b": total(grads.d_out)}
+        if not self.form.bilinear_pairs:
+            return out | {f"{self.last}.w1": product(pair, d_sums)}
+        out[f"{self.last}.fold"] = product(pair[..., d : 2 * d], as_rows(grads.d_mixed2))
+        if self.form.passes == 2:
+            out["edge2.skip"] = product(pair[..., 2 * d :], d_sums)
+        return out
+
+    def gradients_of_senders(self, grads: Gradients) -> dict[str, Tensor]:
+        """Gradients of the network of incoming edges."""
+        receivers = self.tape.node1.output[self.plan.own]  # (B, 2, d)
+        out = of_network("edge1", self.tape.edge1, grads.d_edge1)
+        if self.form.bilinear_pairs:
+            return out | {"edge1.fold": product(receivers, as_rows(grads.d_mixed))}
+        of_senders = product(self.tape.sent, grads.d_edge1.hidden)
+        return out | {"edge1.w1": torch.cat([of_senders, product(receivers, grads.d_offset)])}
+
+
+def product(rows: np.ndarray, d_rows: np.ndarray) -> Tensor:
+    """The gradient (a, b) of what rows (…, a) were multiplied by, from that of the products (…, b)."""
+    return from_numpy(rows).flatten(0, -2).T @ from_numpy(d_rows).flatten(0, -2)
+
+
+def total(d_rows: np.ndarray) -> Tensor:
+    """The gradient (b) of what was added to every row, from that of the rows (…, b)."""
+    return from_numpy(d_rows).flatten(0, -2).sum(0)
+
+
+def as_rows(matrices: np.ndarray) -> np.ndarray:
+    """Matrices (B, 2, d, d) as rows (B, 2, d·d)."""
+    return matrices.reshape(*matrices.shape[:2], -1)
+
+
+def of_network(name: str, rows: Activations, d_rows: Activations) -> dict[str, Tensor]:
+    """Gradients of all of a network but its first weights, which see what is not the same everywhere."""
+    return {
+        f"{name}.b1": total(d_rows.hidden),
+        f"{name}.w2": product(rows.hidden, d_rows.output),
+        f"{name}.b2": total(d_rows.output),
+    }
 
 
 class Unrolled(torch.autograd.Function):

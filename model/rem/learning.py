@@ -83,25 +83,25 @@ def make_samples(
     assert fit.standard is not None
     reading = Pass(events, by_role=variant.by_role, standard=fit.standard)
     stream = events.stream
-    asked = events_to_learn(stream, settings, end)
+    positions = events_to_learn(stream, settings, end)
     random = np.random.default_rng([fit.epoch, 2_013])
-    for piece in pieces_of(len(asked)):
-        yield read_sample(reading, asked[piece], settings, layout, random)
+    for piece in pieces_of(len(positions)):
+        yield read_sample(reading, positions[piece], settings, layout, random)
 
 
 def read_sample(
-    reading: Pass, asked: np.ndarray, settings: RemSettings, layout: Layout, random: np.random.Generator
+    reading: Pass, positions: np.ndarray, settings: RemSettings, layout: Layout, random: np.random.Generator
 ) -> Sample:
-    """Statistics of the events at the positions `asked` and of drawn candidates, at half precision."""
+    """Statistics of the events at `positions` and of drawn candidates, at half precision."""
     stream = reading.events.stream
-    shape = (len(asked), 2, 1 + min(settings.candidates, stream.nodes - 2))
+    shape = (len(positions), 2, 1 + min(settings.candidates, stream.nodes - 2))
     sample = Sample(np.empty((*shape, len(layout.columns)), np.float16), np.empty(shape, bool))
     # torch rounds to half precision many times faster than numpy, and alike
     half_precision = torch.from_numpy(sample.x)
-    for start in range(0, len(asked), READ_AT_ONCE):
+    for start in range(0, len(positions), READ_AT_ONCE):
         part = slice(start, start + READ_AT_ONCE)
-        candidates = draw_candidates(stream, asked[part], settings.candidates, random)
-        x, sample.met[part] = reading.read(int(asked[part][-1]) + 1, asked[part], candidates)
+        candidates = draw_candidates(stream, positions[part], settings.candidates, random)
+        x, sample.met[part] = reading.read(int(positions[part][-1]) + 1, positions[part], candidates)
         half_precision[part] = torch.from_numpy(layout.inputs_of(x))
     return sample
 
@@ -109,10 +109,10 @@ def read_sample(
 def spread_sample(events: Events, variant: RemVariant, settings: RemSettings, end: int) -> np.ndarray:
     """Statistics of every eighth event to learn from, or of fewer: enough for means and deviations."""
     reading = Pass(events, by_role=variant.by_role)
-    asked = events_to_learn(events.stream, settings, end)
-    asked = asked[:: max(8, -(-len(asked) // MOST_STANDARDIZED))]
-    candidates = draw_candidates(events.stream, asked, settings.candidates, np.random.default_rng(7))
-    return reading.read(end, asked, candidates).x
+    positions = events_to_learn(events.stream, settings, end)
+    positions = positions[:: max(8, -(-len(positions) // MOST_STANDARDIZED))]
+    candidates = draw_candidates(events.stream, positions, settings.candidates, np.random.default_rng(7))
+    return reading.read(end, positions, candidates).x
 
 
 def ahead(samples: Iterator[Sample]) -> Iterator[Sample]:

@@ -112,8 +112,8 @@ class Training:
         reading.skip(validation)
         ranked = ranked_events(stream, validation, test)
         ranks = rank_events(reading, ranked, self.current, self.layout, lambda _: None)
-        asked = stream.k[ranked] == COMMUNICATION
-        mar = ranks[:, asked].mean(axis=(1, 2)) if asked.any() else np.zeros(len(ranks))
+        communications = stream.k[ranked] == COMMUNICATION
+        mar = ranks[:, communications].mean(axis=(1, 2)) if communications.any() else np.zeros(len(ranks))
         self.measured.append(mar.tolist())
         here = [n for n, epoch in enumerate(self.chosen_epochs()) if epoch == len(self.measured)]
         self.chosen[CHOOSING].take(here, self.current, standard, ranks)

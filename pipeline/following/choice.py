@@ -22,7 +22,8 @@ from pipeline.following.window import Window, window_until
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.schemas import FOLLOWED
 from pipeline.sources.gharchive.database import database, day_files, frame
-from pipeline.sources.gharchive.subnetwork import BOT_PATTERNS, densest
+from pipeline.sources.gharchive.subnetwork import densest
+from pipeline.sources.gharchive.subnetwork_rule import BOT_PATTERNS, any_of
 
 # Who acts more than so often, or in more hours of the day, on an average day on which it acts, is a machine.
 MACHINE_EVENTS = 200
@@ -196,7 +197,7 @@ def count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
     return rows
 
 
-BOTS = "|".join(f"(?:{pattern})" for pattern in BOT_PATTERNS)
+BOTS = any_of(BOT_PATTERNS)
 
 MEETINGS = """
 create table meetings as

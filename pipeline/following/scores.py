@@ -56,11 +56,11 @@ def baseline_predictors(table: pl.DataFrame, nodes: int) -> Iterator[Predictor]:
 
 
 def baseline_rows(
-    past: pl.DataFrame, events: pl.DataFrame, asked: np.ndarray, nodes: int, days: int
+    past: pl.DataFrame, events: pl.DataFrame, positions: np.ndarray, nodes: int, days: int
 ) -> list[dict]:
-    """The scores of what learns nothing, on the events `asked` about; `days` is how many the past spans."""
+    """The scores of what learns nothing, on the events at `positions`; `days` is how many the past spans."""
     table = numbered(past, events)
-    judged = table[(asked + past.height).tolist()]
+    judged = table[(positions + past.height).tolist()]
     rows = []
     for how in (ONLINE, AS_FORECAST):
         for name, predictor in zip(FOLLOWING_BASELINES, baseline_predictors(table, nodes), strict=True):
@@ -79,15 +79,15 @@ def model_rows(
     past: pl.DataFrame,
     events: pl.DataFrame,
     online_ranks: pl.DataFrame,
-    stood: np.ndarray,
-    given: dict[str, float],
+    forecast_ranks: np.ndarray,
+    scores_of_pairs: dict[str, float],
 ) -> list[dict]:
     """The scores of a model: its ranks online, and of its forecast the ranks (E, 2) and the pair scores."""
     pair = numbered(past, events)["pair"][(online_ranks["position"].to_numpy() + past.height).tolist()]
-    as_forecast = pl.DataFrame({"rank_v": stood[:, 0], "rank_u": stood[:, 1], "pair": pair})
+    as_forecast = pl.DataFrame({"rank_v": forecast_ranks[:, 0], "rank_u": forecast_ranks[:, 1], "pair": pair})
     row = score_row(name, ONLINE, online_ranks.with_columns(pair), learns=True)
     row["log_score"] = online_ranks["log_score"].mean()
-    return [row, score_row(name, AS_FORECAST, as_forecast, learns=True) | given]
+    return [row, score_row(name, AS_FORECAST, as_forecast, learns=True) | scores_of_pairs]
 
 
 def listed_ranks(scores: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -146,8 +146,8 @@ def pair_scores(parts: Iterable[Given]) -> dict[str, float]:
     """Log and Brier score of probabilities over all ordered pairs of different nodes, which come in parts."""
     logs = squares = pairs = 0.0
     for part in parts:
-        given = np.clip(part.probability, SMALLEST, 1 - SMALLEST)
-        logs += (part.weight * np.where(part.outcome, np.log(given), np.log1p(-given))).sum()
-        squares += (part.weight * np.square(given - part.outcome)).sum()
+        probability = np.clip(part.probability, SMALLEST, 1 - SMALLEST)
+        logs += (part.weight * np.where(part.outcome, np.log(probability), np.log1p(-probability))).sum()
+        squares += (part.weight * np.square(probability - part.outcome)).sum()
         pairs += part.weight.sum()
     return {"log_score": float(logs / pairs), "brier": float(squares / pairs)}

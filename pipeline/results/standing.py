@@ -5,14 +5,18 @@ Judgements are lists of findings in words; none means all is well.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import duckdb
 import polars as pl
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, read_parquet
-from pipeline.names import BRIEF_METRICS, MAR
+from pipeline.names import BRIEF_METRICS, MAR, baseline_label
 from pipeline.results.metrics import by_split, ranked_events
+from pipeline.results.tables import create_view
 from pipeline.results.trained import TrainedVariant
+from pipeline.schemas import BASELINES, VIEWS
 
 FLAT = 1e-6  # a graph whose weights vary by less tells no pair from another
 
@@ -40,7 +44,7 @@ class Standing:
 def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     """How a training of the present event table stands.
 
-    A model that does not know who acted is held against baselines that do not know it either.
+    It is held against baselines of the same event table.
     """
     table = read_event_table(lake.dataset(trained.dataset))
     test = by_split(ranked_events(trained, table)).filter(pl.col("split") == "test")
@@ -50,12 +54,19 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     if not path.exists():
         return Standing(metrics)
     rows = read_parquet(path).filter(pl.col("fingerprint") == trained.fingerprint)
-    if not trained.facts.get("by_role", False):
-        rows = rows.filter(~pl.col("by_role").fill_null(value=False))
-    if rows.is_empty():
+    best = best_baseline(rows, by_role=trained.facts.get("by_role", False))
+    if best is None:
         return Standing(metrics)
-    best = rows.sort(MAR.name).row(0, named=True)
-    return Standing(metrics, best["baseline"].replace("_", " "), {name: best[name] for name in names})
+    return Standing(metrics, baseline_label(best["baseline"]), {name: best[name] for name in names})
+
+
+def best_baseline(baselines: pl.DataFrame, *, by_role: bool) -> dict[str, Any] | None:
+    """The best of stored baselines for a model, chosen by the view that the warehouse has for it."""
+    with duckdb.connect() as memory:
+        memory.register(BASELINES.name, baselines.with_columns(stale=pl.lit(value=False)).to_arrow())
+        create_view(memory, VIEWS["best_baselines"])
+        best = memory.sql("from best_baselines where model_by_role = ?", params=[by_role]).pl()
+    return best.row(0, named=True) if best.height else None
 
 
 def faults_of_training(trained: TrainedVariant) -> list[str]:

@@ -1,4 +1,6 @@
-"""Tables of the warehouse as their schemas say: created with comments, filled from frames."""
+"""Tables and views of the warehouse as their schemas say: created with comments, filled from frames."""
+
+from importlib.resources import files
 
 import duckdb
 import polars as pl
@@ -11,6 +13,13 @@ def create(warehouse: duckdb.DuckDBPyConnection, table: Table) -> None:
     listed = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
     warehouse.execute(f'create table "{table.name}" ({listed})')
     comment(warehouse, table, "table")
+
+
+def create_view(warehouse: duckdb.DuckDBPyConnection, view: Table) -> None:
+    """A view as its file has it, with a comment on it and on each of its columns."""
+    text = (files("pipeline.results") / "views" / f"{view.name}.sql").read_text(encoding="utf-8")
+    warehouse.execute(text)
+    comment(warehouse, view, "view")
 
 
 def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> None:

@@ -14,7 +14,7 @@ from pipeline.results import published
 from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
 from pipeline.results.predictions import predictions
 from pipeline.results.stored import result_rows
-from pipeline.results.tables import comment, create, insert
+from pipeline.results.tables import create, create_view, insert
 from pipeline.results.trainings import trainings
 from pipeline.schemas import (
     DATASET_ASSOCIATIONS,
@@ -184,8 +184,7 @@ def add_printed_tables(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None
     ):
         create(warehouse, table)
         insert(warehouse, table, rows)
-    folder = files("pipeline.results") / "views"
-    warehouse.execute((folder / "macros.sql").read_text(encoding="utf-8"))
-    for name, view in {**VIEWS, **TRACK_RECORD_VIEWS}.items():
-        warehouse.execute((folder / f"{name}.sql").read_text(encoding="utf-8"))
-        comment(warehouse, view, "view")
+    macros = files("pipeline.results") / "views" / "macros.sql"
+    warehouse.execute(macros.read_text(encoding="utf-8"))
+    for view in (*VIEWS.values(), *TRACK_RECORD_VIEWS.values()):
+        create_view(warehouse, view)

@@ -14,6 +14,7 @@ from pipeline.schemas.published import (
     PAPER,
     POSITION,
 )
+from pipeline.schemas.results import BASELINES
 from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, STALE, TABLE_END, TEXT, Column, Table, named
 from pipeline.variants import PAPER_INTERACTIONS
 
@@ -142,6 +143,14 @@ TABLE_4 = Table(
         STALE,
     ),
 )
+BEST_BASELINES = Table(
+    "best_baselines",
+    "Two rows per dataset: the best predictor that learns nothing and knows no more than a model does.",
+    (
+        Column("model_by_role", FLAG, "whether that model knows who acted and who was acted on"),
+        *BASELINES.columns,
+    ),
+)
 LEADERBOARD = Table(
     "leaderboard",
     "One row per predictor, models and baselines alike, on the test communications; the best first.",
@@ -167,4 +176,15 @@ LEADERBOARD = Table(
         STALE,
     ),
 )
-VIEWS = named((NAMED_EVENTS, PUBLISHED_DATASETS, TABLE_2, TABLE_3_CELLS, TABLE_3, TABLE_4, LEADERBOARD))
+VIEWS = named(
+    (
+        NAMED_EVENTS,
+        PUBLISHED_DATASETS,
+        TABLE_2,
+        TABLE_3_CELLS,
+        TABLE_3,
+        TABLE_4,
+        BEST_BASELINES,
+        LEADERBOARD,
+    )
+)

@@ -16,12 +16,6 @@ METRIC_TITLES = {
 }
 
 
-def baseline_label(baseline: str, relation: str | None) -> str:
-    """A predictor that learns nothing, as a person reads it."""
-    words = baseline.replace("_", " ")
-    return f"{words}: {relation}" if relation else words
-
-
 def count(number: int, noun: str) -> str:
     """A number with its noun."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

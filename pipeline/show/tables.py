@@ -6,8 +6,8 @@ from typing import Any
 
 import duckdb
 
-from pipeline.names import FREQUENCIES, MAR, PAPER_METRICS, SNAPSHOTS
-from pipeline.show.labels import NONE, baseline_label, number
+from pipeline.names import FREQUENCIES, MAR, PAPER_METRICS, SNAPSHOTS, baseline_label
+from pipeline.show.labels import NONE, number
 from pipeline.text import printable
 from pipeline.variants import PAPER_INTERACTIONS, PRIORS
 

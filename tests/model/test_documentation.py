@@ -67,7 +67,7 @@ def test_every_name_of_the_reference_leads_to_its_line():
 
 def test_the_table_of_large_networks_has_every_equation_of_events():
     spans = [re.findall(r"\d+(?:–\d+)?", row[0]) for row in rows(LARGE)]
-    ends = [[int(n) for n in span.split("–")] for found in spans for span in found]
+    ends = [[int(n) for n in span.split("–")] for spans_of_row in spans for span in spans_of_row]
     # Eq. 1 is of static networks, which are refused; eq. 6 is eqs. 7 to 10 together.
     assert sorted(n for first, *last in ends for n in range(first, (last or [first])[0] + 1)) == [
         *range(2, 6),

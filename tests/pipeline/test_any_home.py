@@ -18,12 +18,12 @@ from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork import (
-    SubnetworkRule,
     find_subnetwork,
     read_subnetwork,
     subnetwork_table,
     write_subnetwork,
 )
+from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.registry import registry
 from pipeline.sources.social_evolution.events import scan
 from tests.pipeline.sources.gharchive.making import lines, modern, store

@@ -23,15 +23,11 @@ predictors as (
            as_of, stale
     from baselines
 )
-select * exclude (as_of, stale),
-       -- Results of two event tables are never held against each other.
-       -- A predictor that knows who acted is held against all others, one that does not against its like.
-       case when learns then mar < (
-           select min(baseline.mar) from baselines baseline
-           where baseline.dataset = predictors.dataset
-             and (baseline.stale, baseline.as_of) is not distinct from (predictors.stale, predictors.as_of)
-             and (predictors.by_role or not coalesce(baseline.by_role, false))
-       ) end as beats_baselines,
-       as_of, stale
+select predictors.* exclude (as_of, stale),
+       case when learns then predictors.mar < best.mar end as beats_baselines,
+       predictors.as_of, predictors.stale
 from predictors
-order by dataset, mar;
+left join best_baselines best on best.dataset = predictors.dataset
+    and best.model_by_role = coalesce(predictors.by_role, false)
+    and (best.stale, best.as_of) is not distinct from (predictors.stale, predictors.as_of)
+order by predictors.dataset, predictors.mar;

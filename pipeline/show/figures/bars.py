@@ -5,11 +5,11 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
-from pipeline.names import MAR, PAPER_METRICS
+from pipeline.names import MAR, PAPER_METRICS, baseline_label
 from pipeline.results.stored import read_result
 from pipeline.schemas import BASELINES, LINK_PREDICTION
 from pipeline.show.figures.style import BLUE, INK, ORANGE, Figure, category_axis, marks
-from pipeline.show.labels import METRIC_TITLES, NO_LEARNING, baseline_label
+from pipeline.show.labels import METRIC_TITLES, NO_LEARNING
 from pipeline.variants import variant_title
 
 LEARNED = "learned model (mean ± std over seeds)"

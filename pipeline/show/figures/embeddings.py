@@ -42,8 +42,8 @@ def embeddings(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
 
 def chosen(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> list[TrainedVariant]:
     """What is trained of DyRep, LDG on a random sparse graph and LDG on the learned one."""
-    wanted = (DYREP, ldg("random", "sparse"), ldg("learned", "sparse"))
-    shown = [one for name in wanted for one in trained if one.variant == name]
+    names = (DYREP, ldg("random", "sparse"), ldg("learned", "sparse"))
+    shown = [one for name in names for one in trained if one.variant == name]
     return shown or [showcase(trained, relations)]
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.lake import Lake
-from pipeline.names import FREQUENCY, MAR
+from pipeline.names import FREQUENCY, MAR, baseline_label
 from pipeline.runs import Session, read_sessions
-from pipeline.show.labels import REACHED, baseline_label
+from pipeline.show.labels import REACHED
 from pipeline.show.results_page import (
     beyond,
     beyond_tables,
@@ -133,7 +133,7 @@ def statistics_in_short(datasets: list[Measured]) -> str:
 
 def predictions_in_short(data: Measured) -> list[str]:
     """Table 3 of a dataset: the paper's rows, and the two best-known predictors that learn nothing."""
-    simple = {baseline_label(name, None) for name in (FREQUENCY, "online_recency")}
+    simple = {baseline_label(name) for name in (FREQUENCY, "online_recency")}
 
     def is_shown(line: Line) -> bool:
         printed = any(cell.published for group in line.groups for cell in group)

@@ -5,9 +5,18 @@ from statistics import fmean, stdev
 
 import polars as pl
 
-from pipeline.names import BRIEF_METRICS, COMMUNICATION_FREQUENCY, FREQUENCY, HITS_AT, MAR, MRR, NEVER_SEEN
+from pipeline.names import (
+    BRIEF_METRICS,
+    COMMUNICATION_FREQUENCY,
+    FREQUENCY,
+    HITS_AT,
+    MAR,
+    MRR,
+    NEVER_SEEN,
+    baseline_label,
+)
 from pipeline.rem_variants import GROUPS, HISTORY, REM, rem_variants
-from pipeline.show.labels import NONE, baseline_label, count, number
+from pipeline.show.labels import NONE, count, number
 from pipeline.show.results_page import calibration
 from pipeline.show.results_page.evidence import Difference, paired
 from pipeline.show.results_page.markdown import table
@@ -90,7 +99,7 @@ def predictor_rows(data: Measured) -> list[list[str]]:
     """The model with and without roles, each above the best predictor without learning that knows as much."""
     rows = []
     for variant, by_role in ((REM, True), (BLIND, False)):
-        best = best_baseline(data, by_role=by_role)
+        best = data.best_baseline(by_role=by_role)
         scores = data.score(variant, HISTORY)
         knows = "yes" if by_role else "no"
         if scores and best is not None:
@@ -108,12 +117,6 @@ def predictor_rows(data: Measured) -> list[list[str]]:
             label = baseline_label(best["baseline"], best["relation"])
             rows.append([label, NONE, knows, *baseline_cells(best, decimals_of(data)), ""])
     return rows
-
-
-def best_baseline(data: Measured, *, by_role: bool) -> Row | None:
-    """The predictor without learning with the lowest MAR among those that know no more."""
-    allowed = [row for row in data.baselines if by_role or not row["by_role"]]
-    return min(allowed, key=lambda row: row[MAR.name], default=None)
 
 
 def model_cells(data: Measured, variant: str) -> list[str]:

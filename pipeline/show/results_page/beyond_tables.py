@@ -5,8 +5,8 @@ from statistics import fmean, stdev
 
 import polars as pl
 
-from pipeline.names import MAR, PAIRS, PAPER_METRICS
-from pipeline.show.labels import NO_LEARNING, NONE, baseline_label, number
+from pipeline.names import MAR, PAIRS, PAPER_METRICS, baseline_label
+from pipeline.show.labels import NO_LEARNING, NONE, number
 from pipeline.show.results_page.claims import dyreps
 from pipeline.show.results_page.markdown import table
 from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model

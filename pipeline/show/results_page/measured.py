@@ -19,10 +19,10 @@ BySeed = dict[int, float]
 class Measured:
     """What was measured on one dataset; `paper` is what the paper calls it, None if the data are not its.
 
-    `table_2` to `table_4` and `baselines` are rows of the warehouse's tables of that name, `printed_3` and
-    `printed_4` the tables to lay out; `scores`, `groups`, `auc` and `curves` hold one value per seed; `waits`
-    and `calibration` are those of the learned forecasts of the next event's time; `models` is each
-    `model.json` by variant and interaction.
+    `table_2` to `table_4`, `baselines` and `best_baselines` are rows of the warehouse's tables of that name,
+    `printed_3` and `printed_4` the tables to lay out; `scores`, `groups`, `auc` and `curves` hold one value
+    per seed; `waits` and `calibration` are those of the learned forecasts of the next event's time; `models`
+    is each `model.json` by variant and interaction.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Measured:
     table_3: list[Row]
     table_4: list[Row]
     baselines: list[Row]
+    best_baselines: list[Row]
     printed_3: PrintedTable
     printed_4: PrintedTable
     scores: pl.DataFrame
@@ -82,6 +83,10 @@ class Measured:
         """A metric of a predictor that learns nothing and stands on no relation."""
         return next((row[metric] for row in self.baselines if row["baseline"] == name), None)
 
+    def best_baseline(self, *, by_role: bool) -> Row | None:
+        """The best predictor that learns nothing and knows no more than a model that is `by_role` or not."""
+        return next((row for row in self.best_baselines if row["model_by_role"] is by_role), None)
+
 
 def of_model(rows: pl.DataFrame, variant: str, interaction: str) -> pl.DataFrame:
     """The rows of one trained variant."""
@@ -125,6 +130,7 @@ def measured(
         table_3=own["table_3"].to_dicts(),
         table_4=own["table_4"].to_dicts(),
         baselines=own["baselines"].to_dicts(),
+        best_baselines=own["best_baselines"].to_dicts(),
         printed_3=table_3(warehouse, name, title),
         printed_4=table_4(warehouse, name, title),
         scores=own["scores"],
@@ -151,6 +157,7 @@ QUERIES = {
     "table_3": "from table_3 where not stale",
     "table_4": "from table_4 where not stale",
     "baselines": "from baselines where not stale order by dataset, mar, baseline, relation",
+    "best_baselines": "from best_baselines where not stale",
     "scores": "from link_prediction where split = 'test' and not stale",
     "groups": "from link_prediction_by_group where split = 'test' and grouping = 'pair' and not stale",
     "auc": "from attention_auc where not stale",

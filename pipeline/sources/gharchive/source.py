@@ -7,7 +7,8 @@ from pipeline.settings import Settings, variable
 from pipeline.sources.gharchive.days import bring_shared
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
-from pipeline.sources.gharchive.subnetwork import SubnetworkRule, read_subnetwork, subnetwork_table
+from pipeline.sources.gharchive.subnetwork import read_subnetwork, subnetwork_table
+from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.source import DatasetSpec, Log, Place, RawStep, Source
 from pipeline.storage.things import subnetwork
 

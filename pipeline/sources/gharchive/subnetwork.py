@@ -28,56 +28,10 @@ from pipeline.sources.gharchive.counts import (
     stretches,
 )
 from pipeline.sources.gharchive.database import database, day_files, files_by_day, frame
+from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 
 Name = TypeVar("Name", int, str)
 GROWTH = 1.5  # from one threshold of the densest part to the next
-
-# Accounts that are machines, as regular expressions over the whole lower-case login.
-BOT_PATTERNS = (
-    r".*\[bot\]",  # GitHub Apps
-    r".*[-_.]bot\d*",
-    r"bot[-_.].*",
-    r".*(build|deploy|merge|release|commit|travis|jenkins|issue|review)bot\d*",
-    r".+-(ci|jenkins|travis|buildmaster|autobuild|deployer)",
-    r"(travis-?ci|jenkins(ci)?|hudson|houndci|coveralls|codecov|dependabot|renovate|greenkeeper(io)?)",
-    r"(dependabot|renovate|greenkeeper|snyk|pyup)[-_].*",
-    r"(web-flow|ghost|github-actions|invalid-email-address)",  # GitHub's own stand-ins
-)
-
-
-@dataclass(frozen=True)
-class SubnetworkRule:
-    """Who belongs to the subnetwork; the defaults are the paper's.
-
-    An account qualifies if it is no bot and initiated at least `min_communications` and `min_associations` in
-    the window, self-interactions apart. `start` and `end` are file days, both inside. With `core`, only
-    events among members count, and the rule is applied until nobody more falls out. `max_nodes` keeps the
-    densest part: the account with the fewest events among the rest leaves, one by one.
-    """
-
-    min_communications: int = 200
-    min_associations: int = 7
-    start: date = date(2013, 1, 1)
-    end: date = date(2013, 12, 31)
-    core: bool = False
-    max_nodes: int | None = None
-    bot_patterns: tuple[str, ...] = BOT_PATTERNS
-
-    def __post_init__(self) -> None:
-        for name in ("min_communications", "min_associations"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it takes a whole number from 0")
-        if self.start > self.end:
-            raise ValueError(f"start {self.start} is after end {self.end}")
-        if self.max_nodes is not None and self.max_nodes < 2:
-            raise ValueError(f"max_nodes is {self.max_nodes}; it takes a whole number from 2, or None")
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """What removes an account whoever the others are."""
-        # A class that matches nothing stands for an empty list.
-        bots = "|".join(f"(?:{pattern})" for pattern in self.bot_patterns) or r"[^\s\S]"
-        return Thresholds(bots, self.min_communications, self.min_associations)
 
 
 @dataclass(frozen=True)
@@ -115,7 +69,8 @@ def find_subnetwork(
             f"no normalized events from {rule.start} to {rule.end} in {events}: "
             "build github_events for these days"
         )
-    limits, thresholds = Limits(memory_limit, threads), rule.thresholds
+    limits = Limits(memory_limit, threads)
+    thresholds = Thresholds(rule.bots, rule.min_communications, rule.min_associations)
     each = replace(limits, threads=1) if cluster else limits  # a task of a worker has one thread
     parts = stretches(days.values())
     lake = home_of(events)

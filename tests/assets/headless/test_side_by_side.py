@@ -32,8 +32,8 @@ def test_waiting_times_need_no_training_and_are_a_step_of_their_own() -> None:
     waits = WaitingTimes("office", events=100)
     assert waits.needs == set()
     assert waits.weight == training("dyrep-concat").weight
-    assert str(waits.step()) == str(waits) == "office/waiting_times"
-    assert str(training("dyrep-concat").step(tasks=2)) == "office/trained_models dyrep-concat"
+    assert str(waits.step) == str(waits) == "office/waiting_times"
+    assert str(training("dyrep-concat").step) == "office/trained_models dyrep-concat"
 
 
 def test_seconds_left_follow_from_whole_trainings() -> None:

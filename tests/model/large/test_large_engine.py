@@ -10,7 +10,7 @@ from model.identity import TrainingSettings
 from model.large import rule
 from model.large.advance import advance_large
 from model.large.layers import layers_of
-from model.large.layout import Room, lay_out
+from model.large.layout import Room, join_and_lay_out
 from model.parameters import Parameters, initial_parameters
 from model.reference import Reference
 from model.run import Run, generators, new_run
@@ -106,7 +106,7 @@ def test_no_event_reads_what_another_one_of_its_layer_makes() -> None:
     ends = np.stack([stream.u, stream.v], axis=1)
     others = (ends[:, :, None] + np.zeros((1, 1, 5), np.int64)) % 40
     words = np.arange(2 * len(stream)).reshape(-1, 2)
-    plan = lay_out(state.pages, 0, ends, stream.k, others, words, "with every event", 6, Room()).plan
+    plan = join_and_lay_out(state.pages, 0, ends, stream.k, others, words, "with every event", 6, Room()).plan
     layers = layers_of(plan)
     assert sorted(np.concatenate(layers)) == list(range(len(stream)))
     assert 1 < len(layers) < len(stream)

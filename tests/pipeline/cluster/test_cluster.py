@@ -21,7 +21,8 @@ from pipeline.progress import watched_by
 from pipeline.sources.gharchive.days import bring_alone
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
-from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork
+from pipeline.sources.gharchive.subnetwork import find_subnetwork
+from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.storage.share import publish
 from pipeline.storage.things import event_table
 from pipeline.variants import model_named

@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -10,6 +11,7 @@ from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.results.baselines import baselines
 from pipeline.results.standing import Standing, degenerate_graph, faults_of_training, standing
 from pipeline.results.trained import TrainedVariant, trained_variants
+from pipeline.results.warehouse import build_warehouse
 from tests.small_world import store_table, store_variant
 
 VARIANT = "ldg_learned_sparse-bilinear"
@@ -55,6 +57,20 @@ def test_a_model_that_knows_who_acted_is_held_against_all_others(
     stands = standing(lake, by_role)
     assert stands.of_baseline is not None
     assert stands.of_baseline["mar"] == read_parquet(lake.dataset("toy") / "baselines.parquet")["mar"].min()
+
+
+@pytest.mark.parametrize("by_role", [False, True])
+def test_the_warehouse_holds_a_model_against_the_same_baseline(
+    lake: Lake, one_training: TrainedVariant, by_role: bool
+) -> None:
+    stands = standing(lake, replace(one_training, facts={**one_training.facts, "by_role": by_role}))
+    with duckdb.connect(str(build_warehouse(lake)), read_only=True) as warehouse:
+        rows = warehouse.sql(
+            "select baseline, mar, hits_at_10, mrr from best_baselines where model_by_role = ?",
+            params=[by_role],
+        ).fetchall()
+    assert stands.of_baseline is not None
+    assert rows == [(stands.baseline.replace(" ", "_"), *stands.of_baseline.values())]
 
 
 def test_baselines_of_another_table_are_none(lake: Lake, one_training: TrainedVariant) -> None:

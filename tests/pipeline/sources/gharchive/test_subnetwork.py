@@ -12,15 +12,14 @@ import pytest
 from pipeline.event_table import EventTable, Split
 from pipeline.sources.gharchive import counts
 from pipeline.sources.gharchive.subnetwork import (
-    BOT_PATTERNS,
     Subnetwork,
-    SubnetworkRule,
     densest,
     find_subnetwork,
     read_subnetwork,
     subnetwork_table,
     write_subnetwork,
 )
+from pipeline.sources.gharchive.subnetwork_rule import BOT_PATTERNS, SubnetworkRule
 
 START = date(2013, 1, 1)
 DAYS = 12

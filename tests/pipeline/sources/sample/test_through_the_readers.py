@@ -13,7 +13,8 @@ from pipeline.settings import Settings
 from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.normalize import EventRules
-from pipeline.sources.gharchive.subnetwork import SubnetworkRule, find_subnetwork, subnetwork_table
+from pipeline.sources.gharchive.subnetwork import find_subnetwork, subnetwork_table
+from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.sample import FIRST_DAY, LAST_DAY, SAMPLE_ENVIRONMENT, sample_paths
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
