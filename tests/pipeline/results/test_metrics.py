@@ -44,7 +44,7 @@ def obvious_metrics(ranks: list[tuple[float, float]]) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def measured_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A home with trained variants, which nobody changes."""
     lake = Lake(tmp_path_factory.mktemp("trained"))
     table = store_table(lake)
@@ -54,9 +54,9 @@ def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def trained_table(trained_home: Lake, lake: Lake) -> EventTable:
+def trained_table(measured_home: Lake, lake: Lake) -> EventTable:
     """The table of the same home, to be changed."""
-    shutil.copytree(trained_home.home, lake.home)
+    shutil.copytree(measured_home.home, lake.home)
     return read_event_table(lake.dataset("toy"))
 
 

@@ -18,7 +18,7 @@ VARIANT = "ldg_learned_sparse-bilinear"
 
 
 @pytest.fixture(scope="module")
-def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def judged_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A home with a training and baselines, which nobody changes."""
     lake = Lake(tmp_path_factory.mktemp("trained"))
     table = store_table(lake)
@@ -28,9 +28,9 @@ def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def one_training(trained_home: Lake, lake: Lake) -> TrainedVariant:
+def one_training(judged_home: Lake, lake: Lake) -> TrainedVariant:
     """The training in the same home, to be changed."""
-    shutil.copytree(trained_home.home, lake.home)
+    shutil.copytree(judged_home.home, lake.home)
     (trained,) = trained_variants(lake, "toy")
     return trained
 

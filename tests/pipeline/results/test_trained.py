@@ -12,7 +12,7 @@ from tests.small_world import store_table, store_variant
 
 
 @pytest.fixture(scope="module")
-def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def home_of_trained(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A home with two trainings, which nobody changes."""
     lake = Lake(tmp_path_factory.mktemp("trained"))
     table = store_table(lake)
@@ -22,9 +22,9 @@ def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def two_trainings(trained_home: Lake, lake: Lake) -> Lake:
+def two_trainings(home_of_trained: Lake, lake: Lake) -> Lake:
     """The same home, to be changed."""
-    shutil.copytree(trained_home.home, lake.home)
+    shutil.copytree(home_of_trained.home, lake.home)
     return lake
 
 

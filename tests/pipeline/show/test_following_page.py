@@ -26,7 +26,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture(scope="module")
-def page(followed: Lake) -> str:
+def first_page(followed: Lake) -> str:
     return (followed.home / "report" / "index.html").read_text(encoding="utf-8")
 
 
@@ -35,17 +35,19 @@ def written(lake: Lake) -> str:
     return write_report(lake).read_text(encoding="utf-8")
 
 
-def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(page: str) -> None:
-    places = [page.index(text) for text in ("What comes next", "Track record", 'id="person"', 'id="explore"')]
+def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(first_page: str) -> None:
+    places = [
+        first_page.index(text) for text in ("What comes next", "Track record", 'id="person"', 'id="explore"')
+    ]
     assert places == sorted(places)
-    assert "Forecasts as of" in page
-    assert "rem was ahead of recency on 9 of 9 days" in page
-    assert "What changed in the latent graph this week" in page
-    assert "<b>dan</b>" not in page
+    assert "Forecasts as of" in first_page
+    assert "rem was ahead of recency on 9 of 9 days" in first_page
+    assert "What changed in the latent graph this week" in first_page
+    assert "<b>dan</b>" not in first_page
 
 
-def test_it_says_which_hours_are_missing(followed: Lake, page: str, lake: Lake) -> None:
-    assert "every hour of the last two weeks is here" in page
+def test_it_says_which_hours_are_missing(followed: Lake, first_page: str, lake: Lake) -> None:
+    assert "every hour of the last two weeks is here" in first_page
     shutil.copytree(followed.home, lake.home)
     hour = dict.fromkeys(GHARCHIVE_FILES.names) | {
         "file": "2024-05-07-9.json.gz",
@@ -60,6 +62,6 @@ def test_it_says_which_hours_are_missing(followed: Lake, page: str, lake: Lake) 
 
 
 def test_a_home_that_follows_nothing_has_no_such_page(tmp_path: Path) -> None:
-    page = written(Lake(tmp_path))
-    assert "What comes next" not in page
-    assert "person-search" not in page
+    first_page = written(Lake(tmp_path))
+    assert "What comes next" not in first_page
+    assert "person-search" not in first_page

@@ -61,12 +61,6 @@ def damaged_text(plan):
     return text, whole
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A place for the one file of each example."""
-    return tmp_path_factory.mktemp("damage")
-
-
 def read(folder, packed):
     path = folder / NAME
     path.write_bytes(packed)
@@ -87,12 +81,12 @@ def assert_accounted(tables):
 
 @settings(max_examples=100)
 @given(plan=damages, piece=st.sampled_from([50, 300, 1000, 100_000]))
-def test_damaged_text_costs_only_the_damaged_events(plan, piece, folder):
+def test_damaged_text_costs_only_the_damaged_events(plan, piece, example_folder):
     text, whole = damaged_text(plan)
     with pytest.MonkeyPatch.context() as patch:  # windows that end anywhere in an event
         patch.setattr(inflate, "PIECE_BYTES", piece)
         patch.setattr(decode, "PATIENT_BYTES", 3 * piece)
-        tables = read(folder, gzip.compress(text, 1))
+        tables = read(example_folder, gzip.compress(text, 1))
     assert_accounted(tables)
     actors = tables.events["actor"].to_list()
     assert [actor for actor in actors if actor in set(whole)] == whole
@@ -100,13 +94,13 @@ def test_damaged_text_costs_only_the_damaged_events(plan, piece, folder):
 
 @settings(max_examples=40)
 @given(plan=damages, cut=st.floats(0, 1), members=st.integers(1, 3))
-def test_truncated_gzip_costs_only_what_is_cut_off(plan, cut, members, folder):
+def test_truncated_gzip_costs_only_what_is_cut_off(plan, cut, members, example_folder):
     events = [make(index) for index in range(4 * len(plan))]
     text = b"".join(line(event) + b"\n" for event in events)
     step = len(text) // members + 1
     packed = b"".join(gzip.compress(text[at : at + step]) for at in range(0, len(text), step))
     packed = packed[: int(cut * len(packed))]
-    tables = read(folder, packed)
+    tables = read(example_folder, packed)
     assert_accounted(tables)
     assert len(tables.events) >= inflated(packed).count(b"\n")
 
@@ -125,17 +119,17 @@ def inflated(packed):
     flips=st.lists(st.tuples(st.floats(0, 1), st.integers(1, 255)), min_size=1, max_size=4),
     members=st.integers(1, 3),
 )
-def test_flipped_bytes_in_gzip_never_raise(flips, members, folder):
+def test_flipped_bytes_in_gzip_never_raise(flips, members, example_folder):
     text = b"".join(line(make(index)) + b"\n" for index in range(40))
     packed = bytearray(gzip.compress(text) * members)
     for where, value in flips:
         packed[min(int(where * len(packed)), len(packed) - 1)] ^= value
-    assert_accounted(read(folder, bytes(packed)))
+    assert_accounted(read(example_folder, bytes(packed)))
 
 
 @settings(max_examples=50)
 @given(junk=st.binary(max_size=400), gzipped=st.booleans())
-def test_any_bytes_at_all_are_accounted_for(junk, gzipped, folder):
-    tables = read(folder, gzip.compress(junk) if gzipped else junk)
+def test_any_bytes_at_all_are_accounted_for(junk, gzipped, example_folder):
+    tables = read(example_folder, gzip.compress(junk) if gzipped else junk)
     assert_accounted(tables)
     assert tables.counts.kept == 0

@@ -41,12 +41,12 @@ NEWER = packed(100, first=7)
 
 
 @pytest.fixture(autouse=True)
-def hours(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def hours_of_a_day(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The hours of a day: one, which the archive has; a test may add others."""
-    hours = [0]
+    hours_of_a_day = [0]
     for module in ("fetch", "day"):
-        monkeypatch.setattr(f"pipeline.sources.gharchive.{module}.hours_of_day", lambda day: hours)
-    return hours
+        monkeypatch.setattr(f"pipeline.sources.gharchive.{module}.hours_of_day", lambda day: hours_of_a_day)
+    return hours_of_a_day
 
 
 @pytest.fixture
@@ -344,8 +344,8 @@ def test_an_archive_that_cannot_be_reached_is_told_at_once(lake):
     assert "\n" not in str(error.value)
 
 
-def test_days_that_are_held_need_no_archive(hour_archive, lake, hours):
-    hours.append(1)  # which the archive has not
+def test_days_that_are_held_need_no_archive(hour_archive, lake, hours_of_a_day):
+    hours_of_a_day.append(1)  # which the archive has not
     fetch(hour_archive, lake)
     lines = []
     settings = FetchSettings(base="http://127.0.0.1:9")

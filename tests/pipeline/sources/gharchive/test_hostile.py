@@ -23,12 +23,6 @@ LONG = b"9" * 5000
 BESIDE = [modern(1), modern(2)]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A place for the one file of each example."""
-    return tmp_path_factory.mktemp("hostile")
-
-
 def read(folder, text, limits=None):
     tables = read_file(store(folder / NAME, text), NAME, EventRules(), limits or Limits())
     assert_accounted(tables)
@@ -303,10 +297,10 @@ events = st.builds(
 
 @settings(max_examples=30)
 @given(odd=st.lists(events, max_size=4), ascii_only=st.booleans(), end=st.sampled_from(["\n", "", " ", "\0"]))
-def test_events_of_any_form_are_accounted_for_and_cost_no_other(odd, ascii_only, end, folder):
+def test_events_of_any_form_are_accounted_for_and_cost_no_other(odd, ascii_only, end, example_folder):
     lines = [json.dumps(event, ensure_ascii=ascii_only) for event in [BESIDE[0], *odd, BESIDE[1]]]
     text = end.join(lines).encode("utf-8", "surrogatepass")
-    tables = read(folder, text)
+    tables = read(example_folder, text)
     assert {"1", "2"} <= set(tables.events["event_id"])
     assert not tables.damage
 

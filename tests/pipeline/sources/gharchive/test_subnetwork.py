@@ -128,7 +128,7 @@ def network(planted_days: Path) -> Subnetwork:
 
 
 @pytest.fixture(scope="module")
-def table(planted_days: Path, network: Subnetwork) -> EventTable:
+def network_table(planted_days: Path, network: Subnetwork) -> EventTable:
     """Their event table; nobody changes it."""
     return subnetwork_table(planted_days, network, SPLIT)
 
@@ -151,9 +151,9 @@ def test_every_account_seen_is_a_member_or_removed_by_one_rule(network):
     assert (network.days, network.missing_days) == (DAYS, 0)
 
 
-def test_the_table_holds_what_members_do_among_themselves(table):
-    assert table.nodes["name"].to_list() == ["At", "over", "reNamed"]
-    assert table.events.group_by("u", "v", "type").len().sort("u", "v", "type").rows() == [
+def test_the_table_holds_what_members_do_among_themselves(network_table):
+    assert network_table.nodes["name"].to_list() == ["At", "over", "reNamed"]
+    assert network_table.events.group_by("u", "v", "type").len().sort("u", "v", "type").rows() == [
         (0, 1, "FollowEvent", 1),
         (0, 1, "WatchEvent", 1),
         (1, 0, "FollowEvent", 3),
@@ -165,11 +165,11 @@ def test_the_table_holds_what_members_do_among_themselves(table):
         (2, 1, "FollowEvent", 1),
         (2, 1, "IssuesEvent", 19),
     ]
-    assert table.metadata["dropped"] == {"archived more than once": 1, "self-interaction": 4}
+    assert network_table.metadata["dropped"] == {"archived more than once": 1, "self-interaction": 4}
 
 
-def test_follows_before_the_window_are_the_initial_graph_and_those_within_it_the_final_one(table):
-    assert table.associations.rows() == [
+def test_follows_before_the_window_are_the_initial_graph_and_those_within_it_the_final_one(network_table):
+    assert network_table.associations.rows() == [
         ("Follow", "final", 0, 1),
         ("Follow", "final", 1, 0),
         ("Follow", "final", 1, 2),
@@ -177,7 +177,7 @@ def test_follows_before_the_window_are_the_initial_graph_and_those_within_it_the
         ("Follow", "final", 2, 1),
         ("Follow", "initial", 0, 2),
     ]
-    assert table.metadata["relations"] == ["Follow"]
+    assert network_table.metadata["relations"] == ["Follow"]
 
 
 def test_the_table_is_the_same_whatever_the_number_of_threads(planted_days):
@@ -292,9 +292,9 @@ def test_several_association_types_become_several_relations(tmp_path):
         world.spread(member, [other], "WatchEvent", 30)
         world.spread(member, [other], "MemberEvent", 2)
         world.spread(member, [other], "FollowEvent", 2)
-    table = subnetwork_table(world.write(tmp_path), find_subnetwork(tmp_path, RULE), SPLIT)
-    assert table.metadata["relations"] == ["Follow", "Member"]
-    assert set(table.association_events["relation"]) == {"Follow", "Member"}
+    network_table = subnetwork_table(world.write(tmp_path), find_subnetwork(tmp_path, RULE), SPLIT)
+    assert network_table.metadata["relations"] == ["Follow", "Member"]
+    assert set(network_table.association_events["relation"]) == {"Follow", "Member"}
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def attempt(toml: Path) -> DatasetToml | OwnDataError:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder_with_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("own")
     (folder / "e.csv").write_text(ROWS)
     return folder
@@ -153,9 +153,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     section=st.sampled_from(["title", "events", "kinds", "split", "nodes", "associations", "other"]),
     value=VALUES,
 )
-def test_any_value_anywhere_is_taken_or_told_in_one_line(folder: Path, section: str, value: object) -> None:
+def test_any_value_anywhere_is_taken_or_told_in_one_line(
+    folder_with_rows: Path, section: str, value: object
+) -> None:
     parts = {"events": '{file = "e.csv"}', "split": "{test_start = 2024-02-01}", section: written(value)}
-    toml = folder / "dataset.toml"
+    toml = folder_with_rows / "dataset.toml"
     toml.write_text("".join(f"{key} = {text}\n" for key, text in parts.items()), encoding="utf-8")
     read = attempt(toml)
     if isinstance(read, OwnDataError):
