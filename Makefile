@@ -23,7 +23,7 @@ test: lint
 
 # What needs no run of the whole system, no browser and no real data.
 test-fast: .venv/.ready-dev
-	$(PYTEST) -m "not (end_to_end or browser or real_data or slow)"
+	$(PYTEST) --ignore=tests/end_to_end --ignore=tests/browser -m "not (real_data or slow)"
 
 # Measured apart: it makes the suite slower.
 coverage: .venv/.ready-dev

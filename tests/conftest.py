@@ -41,8 +41,9 @@ settings.load_profile("untimed")
 
 def pytest_configure() -> None:
     """Every process of the tests has one thread: there are more processes than processors. Files of tests are
-    in memory, unless TMPDIR says where they belong or there is no room.
+    in memory, unless TMPDIR says where they belong or there is no room. Imports make no garbage to look for.
     """
+    gc.disable()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM:
         os.environ["TMPDIR"] = str(IN_MEMORY)
@@ -53,6 +54,7 @@ def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over what was imported: it would look at all of it every time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
