@@ -1,6 +1,5 @@
 """A real cluster on 127.0.0.1: a scheduler and workers in processes of their own, as `ldg` starts them."""
 
-import socket
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,13 +7,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.ports import free_port
 from tests.whole_system import PATIENCE, environment, start_module, wait_for
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 class Machines:

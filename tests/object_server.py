@@ -1,7 +1,6 @@
 """A real S3-compatible server for tests: moto's, in a process of its own, whose conditional writes refuse."""
 
 import itertools
-import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -13,6 +12,7 @@ import requests
 
 from pipeline.storage.bucket import Bucket
 from pipeline.storage.share import Storage
+from tests.ports import free_port
 from tests.whole_system import wait_for
 
 KEY, SECRET = "a-key-of-tests", "a-secret-of-tests"  # what no line of any log may hold
@@ -55,12 +55,6 @@ class ObjectServer:
     def storage(self, address: str, home: Path, silence: float = 0.3) -> Storage:
         """A home's storage that gives up a silent writer soon."""
         return Storage(home, self.bucket(address), silence=silence)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 @contextmanager

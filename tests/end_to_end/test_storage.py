@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.object_server import KEY, SECRET, ObjectServer, free_port
+from tests.object_server import KEY, SECRET, ObjectServer
 from tests.pipeline.storage.test_share import contents, objects
+from tests.ports import free_port
 from tests.whole_system import FEW_DAYS, PATIENCE, copy_world, environment, run_module, start_module
 
 pytestmark = [pytest.mark.xdist_group("storage"), pytest.mark.slow]

@@ -26,7 +26,7 @@ from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.storage.share import publish
 from pipeline.storage.things import event_table
 from pipeline.variants import model_named
-from tests.cluster_machines import Machines, cluster_on, free_port
+from tests.cluster_machines import Machines, cluster_on
 from tests.cluster_tasks import (
     DAYS,
     KEY,
@@ -44,6 +44,7 @@ from tests.cluster_tasks import (
     write_archive,
 )
 from tests.object_server import ObjectServer
+from tests.ports import free_port
 from tests.small_world import RELATIONS
 from tests.whole_system import PATIENCE, environment, start_module
 

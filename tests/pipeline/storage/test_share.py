@@ -23,8 +23,9 @@ from pipeline.storage.publication import Publication
 from pipeline.storage.seal import Seal, seal_key
 from pipeline.storage.share import ConflictError, Storage, TornError
 from pipeline.storage.things import archive_day, raw_hours, things_here
-from tests.object_server import KEY, SECRET, ObjectServer, free_port
+from tests.object_server import KEY, SECRET, ObjectServer
 from tests.pipeline.storage.making import DAY, FOLDER, MODEL, contents, objects, read, train
+from tests.ports import free_port
 
 pytestmark = pytest.mark.xdist_group("storage")
 
