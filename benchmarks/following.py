@@ -28,7 +28,7 @@ from pipeline.following.rule import FollowRule
 from pipeline.following.window import DAY, Window, window_until
 from pipeline.lake import Lake, write_parquet
 from pipeline.schemas import FOLLOWING_BASELINES, GHARCHIVE_FILES, GITHUB_EVENTS
-from pipeline.show.results_page import write_followed_part
+from pipeline.show.results_page.followed import write_followed_part
 from pipeline.sources.gharchive.day import account_path
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.hours import file_name

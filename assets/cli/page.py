@@ -15,7 +15,8 @@ def page(page: Path | None) -> None:
     Without PAGE: docs/results.md for a home with the paper's settings, page/results.md in any other home.
     """
     settings = home_to_read()
-    from pipeline.show.results_page import page_of, write_results_page
+    from pipeline.show.results_page import write_results_page
+    from pipeline.show.results_page.places import page_of
 
     path = page or page_of(settings.home)
     try:

@@ -28,7 +28,8 @@ def reproduce(data: Path) -> None:
     for name in aside:
         click.echo(f"  {name} of the shell is set aside: it stays {pinned[name]!r}")
     from assets.headless.run import main
-    from pipeline.show.results_page import page_of, write_results_page
+    from pipeline.show.results_page import write_results_page
+    from pipeline.show.results_page.places import page_of
 
     main(Settings.load())
     write_results_page(settings.lake, page_of(settings.home))

@@ -188,3 +188,10 @@ def add_printed_tables(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None
     warehouse.execute(macros.read_text(encoding="utf-8"))
     for view in (*VIEWS.values(), *TRACK_RECORD_VIEWS.values()):
         create_view(warehouse, view)
+
+
+def existing_warehouse(warehouse: Path) -> Path:
+    """The warehouse's path; an error that says how to make it if there is none."""
+    if not warehouse.exists():
+        raise FileNotFoundError(f"{warehouse} is not there: `ldg run` makes it")
+    return warehouse

@@ -126,12 +126,12 @@ def table_3(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> P
         Section("No learning at all", baseline_lines(warehouse, dataset)),
     )
     return PrintedTable(
-        f"table-3-{element_id(dataset)}",
+        f"table-3-{key_of_dataset(dataset)}",
         f"Table 3. Link prediction on {title}: mean ± std over seeds",
         ("Model", "Attention"),
         tuple(Group(metric.heading, PAPER_INTERACTIONS) for metric in PAPER_METRICS),
         tuple(section for section in sections if section.lines),
-        tuple(filter(None, [verdict(warehouse, dataset)])),
+        tuple(filter(None, [table_3_verdict(warehouse, dataset)])),
     )
 
 
@@ -159,7 +159,7 @@ def model_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Lin
             )
             for metric in PAPER_METRICS
         )
-        lines[row["variant"], None] = Line((row["model"] + stale(row), learned(row)), groups)
+        lines[row["variant"], None] = Line((row["model"] + stale_note(row), learned_word(row)), groups)
     others: dict[tuple[str, str], dict[str, Row]] = {}
     for row in cells:
         if row["interaction"] not in PAPER_INTERACTIONS:
@@ -175,17 +175,17 @@ def model_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Lin
             )
             for metric in PAPER_METRICS
         )
-        label = f"{first['model']}, {first['interaction']}{stale(first)}"
-        lines[key] = Line((label, learned(first)), groups)
+        label = f"{first['model']}, {first['interaction']}{stale_note(first)}"
+        lines[key] = Line((label, learned_word(first)), groups)
     return tuple(lines.values())
 
 
-def learned(row: Row) -> str:
+def learned_word(row: Row) -> str:
     """Whether a model learns its attention."""
     return "learned" if row["learned_attention"] else NONE
 
 
-def stale(row: Row) -> str:
+def stale_note(row: Row) -> str:
     """What follows the name of a predictor whose results are of an earlier event table."""
     return " (of earlier events)" if row["stale"] else ""
 
@@ -199,7 +199,7 @@ def baseline_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[
     }
     return tuple(
         Line(
-            (baseline_label(row["baseline"], row["relation"]) + stale(row), NONE),
+            (baseline_label(row["baseline"], row["relation"]) + stale_note(row), NONE),
             tuple(
                 (Cell(number(row[m.name], m.decimals), best=is_best(row[m.name], best[m.name])),)
                 for m in PAPER_METRICS
@@ -214,8 +214,8 @@ def baselines_of(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> list[Row
     return rows_of(warehouse, "from baselines where dataset = ? order by mar, baseline, relation", dataset)
 
 
-def verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
-    """In a sentence whether learning beat counting on the present events; nothing where that is unknown."""
+def table_3_verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
+    """The sentence below Table 3: whether learning beat counting on present events; empty where unknown."""
     query = "select min(mean) as best from table_3_cells where dataset = ? and metric = ? and not stale"
     model = rows_of(warehouse, query, dataset, MAR.name)[0]["best"]
     counted = [row for row in baselines_of(warehouse, dataset) if not row["stale"]]
@@ -225,7 +225,7 @@ def verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
 
 
 def best_against_counting(kind: str, mar: float, counted: Row) -> str:
-    """In a sentence how the MAR of the best model of a kind stands beside the best baseline, `counted`."""
+    """The sentence below Table 3: how the best model of a kind stands beside the best baseline, `counted`."""
     label, theirs = baseline_label(counted["baseline"], counted["relation"]), counted[MAR.name]
     if mar < theirs:
         return (
@@ -246,7 +246,7 @@ def table_4(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> P
         peers = [row for row in rows if row["interaction"] == interaction]
         sections.append(Section(interaction, tuple(agreement_line(row, peers) for row in peers)))
     return PrintedTable(
-        f"table-4-{element_id(dataset)}",
+        f"table-4-{key_of_dataset(dataset)}",
         f"Table 4. AUC (%) of the learned graph with known graphs, {title}; 50 is chance",
         ("Known graph",),
         tuple(Group(snapshot, (*PRIORS, *COUNTS)) for snapshot in SNAPSHOTS),
@@ -296,6 +296,6 @@ def is_best(value: float | None, best: float | None) -> bool:
     return value is not None and value == best
 
 
-def element_id(dataset: str) -> str:
-    """A dataset's name as part of an element's id, whatever characters it has."""
+def key_of_dataset(dataset: str) -> str:
+    """A dataset's name as part of a printed table's key, whatever characters it has."""
     return dataset.encode().hex()

@@ -15,13 +15,13 @@ def print_tables(lake: Lake, console: Console) -> None:
     with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
         tables = printed_tables(warehouse)
     for table in tables:
-        console.print(laid_out(table))
+        console.print(terminal_table(table))
     if any(table.has_published for table in tables):
         console.print(f"Below ours: published. Green: reached ({REACHED}).", highlight=False)
 
 
-def laid_out(printed: PrintedTable) -> Table:
-    """A table with its sections ruled off from one another."""
+def terminal_table(printed: PrintedTable) -> Table:
+    """A printed table for a terminal, its sections ruled off from one another."""
     table = Table(title=Text(printed.title), caption="\n".join(printed.notes) or None)
     for heading in printed.stub:
         table.add_column(heading)
@@ -34,19 +34,19 @@ def laid_out(printed: PrintedTable) -> Table:
             table.add_section()
             table.add_row(Text(section.title, style="dim"))
         for line in section.lines:
-            table.add_row(*(Text(word) for word in line.stub), *values(line, printed))
+            table.add_row(*(Text(word) for word in line.stub), *terminal_cells(line, printed))
     return table
 
 
-def values(line: Line, printed: PrintedTable) -> list[Text]:
-    """The cells of a line; one that holds for a whole group stands in its first column."""
+def terminal_cells(line: Line, printed: PrintedTable) -> list[Text]:
+    """The cells of a printed line; one that holds for a whole group stands in its first column."""
     texts = []
     for cells, group in zip(line.groups, printed.groups, strict=True):
-        texts += [value(cell) for cell in cells] + [Text("")] * (len(group.columns) - len(cells))
+        texts += [terminal_cell(cell) for cell in cells] + [Text("")] * (len(group.columns) - len(cells))
     return texts
 
 
-def value(cell: Cell) -> Text:
+def terminal_cell(cell: Cell) -> Text:
     """Ours, green or red where the paper says what to reach, and the published figure below it."""
     style = {None: "", True: "green", False: "red"}[cell.reached]
     text = Text(NONE if cell.ours is None else cell.ours, style=f"bold {style}" if cell.best else style)

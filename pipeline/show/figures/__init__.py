@@ -6,13 +6,13 @@ from pathlib import Path
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, write_json
 from pipeline.results.trained import current_variants, showcase, trained_variants, with_records
-from pipeline.show.figures.adjacency import adjacency
+from pipeline.show.figures.adjacency import adjacency_figure
 from pipeline.show.figures.bars import baseline_bars
-from pipeline.show.figures.curves import training_curves
-from pipeline.show.figures.embeddings import embeddings
+from pipeline.show.figures.curves import curves_figure
+from pipeline.show.figures.embeddings import embeddings_figure
 from pipeline.show.figures.reliability import reliability_diagram
-from pipeline.show.figures.style import save
-from pipeline.show.figures.subgraphs import subgraphs
+from pipeline.show.figures.style import save_figure
+from pipeline.show.figures.subgraphs import subgraphs_figure
 from pipeline.show.part import part_of
 
 
@@ -46,16 +46,16 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     folder, part = lake.home / "figures" / dataset, part_of(table)
     drawn = []
     figures = [
-        training_curves(curved, relations) if curved else None,
-        adjacency(part, showcase(attentive, relations)) if attentive else None,
-        subgraphs(part, showcase(attentive, relations)) if attentive else None,
-        embeddings(part, embedded) if embedded else None,
+        curves_figure(curved, relations) if curved else None,
+        adjacency_figure(part, showcase(attentive, relations)) if attentive else None,
+        subgraphs_figure(part, showcase(attentive, relations)) if attentive else None,
+        embeddings_figure(part, embedded) if embedded else None,
         baseline_bars(lake, table),
         reliability_diagram(lake, table),
     ]
     for figure in figures:
         if figure is not None:
-            svg, png = save(figure, folder)
+            svg, png = save_figure(figure, folder)
             drawn.append(DrawnFigure(figure.name, figure.title, figure.description, svg, png))
     keep = {path for figure in drawn for path in (figure.svg, figure.png)}
     for path in [*folder.glob("*.svg"), *folder.glob("*.png")]:

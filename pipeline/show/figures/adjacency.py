@@ -19,7 +19,7 @@ PIXELS = 2 * SIDE
 PAPER, BLOCK, INK = np.array([250, 251, 252]), np.array([228, 233, 240]), np.array([0, 59, 112])
 
 
-def adjacency(part: Part, trained: TrainedVariant) -> Figure:
+def adjacency_figure(part: Part, trained: TrainedVariant) -> Figure:
     """Rows: initial and final. Columns: every relation, then every edge type of the attention S."""
     table = part.table
     community = communities(communication_graph(table))
@@ -36,12 +36,14 @@ def adjacency(part: Part, trained: TrainedVariant) -> Figure:
                 (pl.col("relation") == relation) & (pl.col("snapshot") == snapshot)
             ).with_columns(weight=pl.lit(1.0))
             panels.append(
-                panel(entries, order, community, relation, f"{snapshot} · {entries.height:,} entries")
+                matrix_panel(entries, order, community, relation, f"{snapshot} · {entries.height:,} entries")
             )
         for edge_type in edge_types:
             entries = attention.filter((pl.col("label") == snapshot) & (pl.col("edge_type") == edge_type))
             title = f"Attention S, edge type {edge_type + 1}" if len(edge_types) > 1 else "Attention S"
-            panels.append(panel(entries, order, community, title, f"{snapshot} · {entries.height:,} entries"))
+            panels.append(
+                matrix_panel(entries, order, community, title, f"{snapshot} · {entries.height:,} entries")
+            )
         rows.append(alt.hconcat(*panels, spacing=18))
     return Figure(
         "adjacency",
@@ -54,7 +56,7 @@ def adjacency(part: Part, trained: TrainedVariant) -> Figure:
     )
 
 
-def panel(
+def matrix_panel(
     entries: pl.DataFrame, order: np.ndarray, community: np.ndarray, title: str, subtitle: str
 ) -> alt.Chart:
     """One matrix as a picture: thousands of entries as marks would make a figure of megabytes."""

@@ -18,7 +18,7 @@ METRICS = [metric.name for metric in PAPER_METRICS]
 
 def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
     """MAR and HITS@10 of every predictor, best first; None when nothing has been measured yet."""
-    rows = scores(lake, table)
+    rows = bar_rows(lake, table)
     if rows.is_empty():
         return None
     order = rows.sort("mar", "who")["who"].to_list()
@@ -32,11 +32,13 @@ def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
         "No-learn baselines against learned models",
         f"MAR and HITS@10 on test communications. Best is {best['who']} "
         f"({best['what'].partition(' (')[0]}) with MAR {best['mar']:.1f}{beside}.",
-        alt.hconcat(*(panel(rows, metric, order, metric == MAR.name) for metric in METRICS), spacing=24),
+        alt.hconcat(
+            *(metric_panel(rows, metric, order, metric == MAR.name) for metric in METRICS), spacing=24
+        ),
     )
 
 
-def scores(lake: Lake, table: EventTable) -> pl.DataFrame:
+def bar_rows(lake: Lake, table: EventTable) -> pl.DataFrame:
     """One row per predictor: who, what (learned or not), each metric and its std over seeds."""
     numbers = [column for metric in METRICS for column in (metric, f"{metric}_std")]
     kinds = {"who": pl.String, "what": pl.String} | dict.fromkeys(numbers, pl.Float64)
@@ -71,7 +73,7 @@ def scores(lake: Lake, table: EventTable) -> pl.DataFrame:
     return pl.concat(parts).sort("mar", "who")
 
 
-def panel(rows: pl.DataFrame, metric: str, order: list[str], labelled: bool) -> alt.LayerChart:
+def metric_panel(rows: pl.DataFrame, metric: str, order: list[str], labelled: bool) -> alt.LayerChart:
     """One metric: a bar per predictor, its value written at its end."""
     rows = rows.with_columns(
         low=pl.max_horizontal(pl.col(metric) - pl.col(f"{metric}_std"), 0.0),

@@ -17,7 +17,7 @@ POINTS_A_CURVE = 100
 WIDTH, HEIGHT = 165, 84
 
 
-def training_curves(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> Figure:
+def curves_figure(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> Figure:
     """Mean over seeds as a line, lowest to highest seed as a band."""
     # + Freq changes how a model ranks, not how it learns: its curves are those of the model it is made of.
     shown = [one for one in trained if not uses_frequency(one, relations)] or list(trained)
@@ -100,7 +100,7 @@ def model_row(
     panels: list[alt.LayerChart] = []
     for term, title in LOSSES.items():
         rows = loss.filter((pl.col("model") == model) & (pl.col("term") == term)).drop_nulls("mean")
-        panels.append(panel(rows, "step:Q", "Step" if last else None, title, colour, last))
+        panels.append(curve_panel(rows, "step:Q", "Step" if last else None, title, colour, last))
     rows = mar.filter(pl.col("model") == model)
     dash = alt.StrokeDash(
         "split:N",
@@ -109,12 +109,12 @@ def model_row(
         legend=alt.Legend(orient="bottom", direction="horizontal", symbolStrokeColor=INK, symbolSize=500),
     )
     panels.append(
-        panel(rows, "epoch:O", "Epoch" if last else None, METRIC_TITLES[MAR.name], colour, last, dash)
+        curve_panel(rows, "epoch:O", "Epoch" if last else None, METRIC_TITLES[MAR.name], colour, last, dash)
     )
     return alt.hconcat(*panels, spacing=22, title=model)
 
 
-def panel(
+def curve_panel(
     rows: pl.DataFrame,
     x: str,
     x_title: str | None,

@@ -18,7 +18,7 @@ SHAPES = ("circle", "square", "triangle-up")
 SIDE = 240
 
 
-def embeddings(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
+def embeddings_figure(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
     """One panel per variant: as in the paper DyRep, random and learned LDG, with each interaction."""
     table = part.table
     relations = table.metadata["relations"]
@@ -30,7 +30,7 @@ def embeddings(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
     for one in shown:
         frame = part.of_first_seed(one, "embeddings", "node").sort("node")
         place = tsne(np.array(frame["z"].to_list(), dtype=np.float32))
-        panels.append(panel(place, pairs, labels, one.label(relations)))
+        panels.append(embedding_panel(place, pairs, labels, one.label(relations)))
     return Figure(
         "embeddings",
         "Node embeddings after training (t-SNE)",
@@ -58,7 +58,7 @@ def tsne(z: np.ndarray) -> np.ndarray:
         return TSNE(2, perplexity=perplexity, init="pca", random_state=0, max_iter=500).fit_transform(z)
 
 
-def panel(place: np.ndarray, pairs: pl.DataFrame, labels: list[str], title: str) -> alt.LayerChart:
+def embedding_panel(place: np.ndarray, pairs: pl.DataFrame, labels: list[str], title: str) -> alt.LayerChart:
     """The nodes of one variant; marked pairs differ in colour and in shape."""
     points = pl.DataFrame({"x": place[:, 0], "y": place[:, 1]})
     marked = pl.DataFrame(

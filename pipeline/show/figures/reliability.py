@@ -29,11 +29,11 @@ def reliability_diagram(lake: Lake, table: EventTable) -> Figure | None:
         "Each point is a tenth of the scale of probabilities on the test period, its size the number of "
         "forecasts; on the diagonal they hold. "
         f"They are off by {off:.3f} on average.",
-        alt.hconcat(*(panel(rows, horizon) for horizon in HORIZONS), spacing=24),
+        alt.hconcat(*(horizon_panel(rows, horizon) for horizon in HORIZONS), spacing=24),
     )
 
 
-def panel(rows: pl.DataFrame, horizon: str) -> alt.LayerChart | alt.FacetChart:
+def horizon_panel(rows: pl.DataFrame, horizon: str) -> alt.LayerChart | alt.FacetChart:
     """One horizon."""
     unit = alt.Scale(domain=[0, 1])
     place = (

@@ -132,7 +132,7 @@ def drawn(figure: Figure) -> str:
     return renumbered(svg)
 
 
-def save(figure: Figure, folder: Path) -> tuple[Path, Path]:
+def save_figure(figure: Figure, folder: Path) -> tuple[Path, Path]:
     """Write the figure as SVG (for papers and the report) and PNG (for the UI), each whole or not at all."""
     svg_path, png_path = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
     svg = drawn(figure)

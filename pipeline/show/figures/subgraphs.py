@@ -16,7 +16,7 @@ LETTERS = 14
 SIDE = 290
 
 
-def subgraphs(part: Part, trained: TrainedVariant) -> Figure:
+def subgraphs_figure(part: Part, trained: TrainedVariant) -> Figure:
     """The same nodes in the same places: associations, attention half-way and at the end of training."""
     table = part.table
     graph = communication_graph(table)
@@ -46,10 +46,10 @@ def subgraphs(part: Part, trained: TrainedVariant) -> Figure:
             for node in chosen
         ]
     )
-    panels = [panel(points, associated, place, f"Final associations: {relation}", INK)]
+    panels = [subgraph_panel(points, associated, place, f"Final associations: {relation}", INK)]
     for when, pairs in among.items():
         moment = attention.filter(pl.col("snapshot") == when)["created_at"][0]
-        panels.append(panel(points, pairs, place, f"Attention, {moment:%d %B %Y}", BLUE))
+        panels.append(subgraph_panel(points, pairs, place, f"Attention, {moment:%d %B %Y}", BLUE))
     return Figure(
         "subgraphs",
         f"Associations against attention: {model}",
@@ -90,7 +90,7 @@ def pairs_among(entries: pl.DataFrame, chosen: list[int]) -> pl.DataFrame:
     )
 
 
-def panel(
+def subgraph_panel(
     points: pl.DataFrame, pairs: pl.DataFrame, place: dict[int, np.ndarray], title: str, colour: str
 ) -> alt.LayerChart:
     """One drawing of the nodes with the given ties."""

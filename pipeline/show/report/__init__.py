@@ -65,10 +65,10 @@ def write_report(lake: Lake) -> Path:
     page = templates().get_template("page.html")
     text = page.render(
         following=following,
-        script=resource("explorer.js"),
-        person_script=resource("person.js"),
-        style=resource("style.css"),
-        summary=summary(tables, trained),
+        script=page_resource("explorer.js"),
+        person_script=page_resource("person.js"),
+        style=page_resource("style.css"),
+        summary=report_summary(tables, trained),
         written=datetime.now(UTC),
         cards=[dataset_card(table, trained[table.name]) for table in tables],
         tables=printed,
@@ -86,23 +86,23 @@ def templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("pipeline.show.report", "."), autoescape=True, undefined=StrictUndefined
     )
-    environment.filters["sha256"] = digest
+    environment.filters["sha256"] = policy_hash
     # Names stay readable, and the page small.
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
 
-def resource(name: str) -> Markup:
+def page_resource(name: str) -> Markup:
     """A file of this package, to stand in the page as it is."""
     return Markup(Path(__file__).with_name(name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
 
 
-def digest(text: str) -> str:
+def policy_hash(text: str) -> str:
     """The hash by which the page's policy admits its own script or style and no other."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def summary(tables: list[EventTable], trained: dict[str, list[TrainedVariant]]) -> str:
+def report_summary(tables: list[EventTable], trained: dict[str, list[TrainedVariant]]) -> str:
     """How much there is, in a sentence."""
     events = sum(table.events.height for table in tables)
     models = sum(len(variants) for variants in trained.values())

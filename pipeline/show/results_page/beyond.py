@@ -17,9 +17,9 @@ from pipeline.names import (
 )
 from pipeline.rem_variants import GROUPS, HISTORY, REM, rem_variants
 from pipeline.show.labels import NONE, count, number
-from pipeline.show.results_page import calibration
+from pipeline.show.results_page.calibration import calibration_in_short, calibration_section
 from pipeline.show.results_page.evidence import Difference, paired
-from pipeline.show.results_page.markdown import table
+from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
 from pipeline.show.tables import Row
 
@@ -43,20 +43,24 @@ INTRODUCTION = (
 )
 
 
-def trained(datasets: list[Measured]) -> list[Measured]:
+def datasets_with_rem(datasets: list[Measured]) -> list[Measured]:
     """The datasets that a relational-event model is trained on."""
     return [data for data in datasets if not of_rem(data.scores).is_empty()]
 
 
-def section(datasets: list[Measured], evidence: str) -> str:
-    """The part of the page of results: every dataset in one table, then a finding of each table behind it."""
+def beyond_section(datasets: list[Measured], evidence: str) -> str:
+    """The page's second part: every dataset in one table, then a finding of each table behind it."""
     findings = [
         f"- {data.title}: {' '.join(sentences)}"
         for data in datasets
         if (
             sentences := [
                 one
-                for one in (agreement_found(data), ablations_found(data), calibration.in_short(data))
+                for one in (
+                    rem_agreement_found(data),
+                    ablations_found(data),
+                    calibration_in_short(data),
+                )
                 if one
             ]
         )
@@ -64,15 +68,20 @@ def section(datasets: list[Measured], evidence: str) -> str:
     link = (
         f"Every known graph, variant and tenth is on the page of [evidence]({evidence}#beyond-the-paper).\n"
     )
-    parts = [HEADING, f"{INTRODUCTION} {link}", predictors(datasets), *findings]
+    parts = [HEADING, f"{INTRODUCTION} {link}", predictor_table(datasets), *findings]
     return "\n".join(parts) + ("\n" if findings else "")
 
 
-def evidence(datasets: list[Measured]) -> str:
-    """The part of the page of evidence: known graphs, what carries the model, when the next event comes."""
+def beyond_evidence(datasets: list[Measured]) -> str:
+    """The second part of the evidence: known graphs, what carries the model, when the next event comes."""
     parts = [HEADING]
     for data in datasets:
-        parts += [f"### {data.title}\n", agreement(data), ablations(data), calibration.section(data)]
+        parts += [
+            f"### {data.title}\n",
+            rem_agreement_table(data),
+            ablations(data),
+            calibration_section(data),
+        ]
     return "\n".join(part for part in parts if part)
 
 
@@ -86,13 +95,13 @@ def decimals_of(data: Measured) -> dict[str, int]:
     return FINE_DECIMALS if any(row[MAR.name] < 1 for row in data.baselines) else DECIMALS
 
 
-def predictors(datasets: list[Measured]) -> str:
+def predictor_table(datasets: list[Measured]) -> str:
     """The predictors of every dataset, below its title."""
     headings = ["Predictor", "Seeds", "knows who acted", *HEADINGS, "better by"]
     rows = []
     for data in datasets:
         rows += [[f"**{data.title}**", *[""] * (len(headings) - 1)], *predictor_rows(data)]
-    return table(headings, rows, left=3)
+    return markdown_table(headings, rows, left=3)
 
 
 def predictor_rows(data: Measured) -> list[list[str]]:
@@ -110,7 +119,7 @@ def predictor_rows(data: Measured) -> list[list[str]]:
                     str(len(scores)),
                     knows,
                     *model_cells(data, variant),
-                    change(gain, decimals_of(data)[MAR.name]),
+                    difference_cell(gain, decimals_of(data)[MAR.name]),
                 ]
             )
         if best is not None:
@@ -143,8 +152,8 @@ def mean_and_std(values: BySeed, decimals: int) -> str:
     return mean if len(values) == 1 else f"{mean} ± {stdev(values.values()):.{decimals}f}"
 
 
-def change(difference: Difference | None, decimals: int) -> str:
-    """A mean difference with its 95 % interval."""
+def difference_cell(difference: Difference | None, decimals: int) -> str:
+    """A mean difference with its 95 % interval as a cell."""
     if difference is None:
         return NONE
     mean = f"{difference.mean:+.{decimals}f}"
@@ -154,21 +163,21 @@ def change(difference: Difference | None, decimals: int) -> str:
     return f"{mean} [{low:+.{decimals}f}, {high:+.{decimals}f}]"
 
 
-def agreement(data: Measured) -> str:
-    """AUC (%) of the latent graph at the end of training with the final known ones, beside counting."""
+def rem_agreement_table(data: Measured) -> str:
+    """AUC (%) of REM's latent graph at the end of training with the final known ones, beside counting."""
     rows = [
         [relation, *(auc_cell(values) for values in columns)]
-        for relation, columns in agreements(data).items()
+        for relation, columns in rem_agreements(data).items()
     ]
     if not rows:
         return ""
-    return "AUC (%) with the known graphs at the end of training:\n\n" + table(
+    return "AUC (%) with the known graphs at the end of training:\n\n" + markdown_table(
         ["Relation", "REM, excitation", *COUNTING.values()], rows
     )
 
 
-def agreements(data: Measured) -> dict[str, list[list[float]]]:
-    """AUC (%) with each known graph that the model has one with: its own, by seed, then those of counting."""
+def rem_agreements(data: Measured) -> dict[str, list[list[float]]]:
+    """AUC (%) of REM with each known graph that it has one with: its own, by seed, then those of counting."""
     at_end = data.auc.filter(pl.col("snapshot") == "final", pl.col("edge_type").is_null())
     columns = [
         of_model(at_end, REM, HISTORY).filter(pl.col("attention") == "final"),
@@ -181,19 +190,19 @@ def agreements(data: Measured) -> dict[str, list[list[float]]]:
     return {relation: values for relation, values in by_relation.items() if values[0]}
 
 
-def agreement_found(data: Measured) -> str:
-    """From where to where the AUC goes over the known graphs, beside that of counting all events."""
-    by_relation = agreements(data)
+def rem_agreement_found(data: Measured) -> str:
+    """From where to where REM's AUC goes over the known graphs, beside that of counting all events."""
+    by_relation = rem_agreements(data)
     if not by_relation:
         return ""
     ours, counted = (
         [fmean(values[column]) for values in by_relation.values() if values[column]] for column in (0, 1)
     )
-    text = f"REM's graph has AUC {span(ours)} with {count(len(by_relation), 'known graph')}"
-    return f"{text}, {COUNTING[FREQUENCY]} {span(counted)}." if counted else f"{text}."
+    text = f"REM's graph has AUC {percent_range(ours)} with {count(len(by_relation), 'known graph')}"
+    return f"{text}, {COUNTING[FREQUENCY]} {percent_range(counted)}." if counted else f"{text}."
 
 
-def span(values: Sequence[float]) -> str:
+def percent_range(values: Sequence[float]) -> str:
     """The lowest and the highest of percentages."""
     low, high = f"{min(values):.1f}", f"{max(values):.1f}"
     return f"{low} %" if low == high else f"{low} to {high} %"
@@ -211,13 +220,13 @@ def ablations(data: Measured) -> str:
             data.model(variant),
             str(len(data.score(variant, HISTORY))),
             *model_cells(data, variant),
-            change(difference, decimals_of(data)[MAR.name]),
+            difference_cell(difference, decimals_of(data)[MAR.name]),
         ]
         for variant, difference in ablated(data).items()
     ]
     if not rows:
         return ""
-    return "What carries it:\n\n" + table(["Variant", "Seeds", *HEADINGS, "MAR above REM's"], rows)
+    return "What carries it:\n\n" + markdown_table(["Variant", "Seeds", *HEADINGS, "MAR above REM's"], rows)
 
 
 def ablated(data: Measured) -> dict[str, Difference | None]:
@@ -244,7 +253,9 @@ def ablations_found(data: Measured) -> str:
     if not worse:
         return f"{text}."
     most = max(worse, key=lambda variant: worse[variant].mean)
-    return f"{text}, {data.model(most)} the most: {change(worse[most], decimals_of(data)[MAR.name])}."
+    return (
+        f"{text}, {data.model(most)} the most: {difference_cell(worse[most], decimals_of(data)[MAR.name])}."
+    )
 
 
 def ablation_names() -> Sequence[str]:

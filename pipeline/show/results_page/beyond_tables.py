@@ -8,10 +8,39 @@ import polars as pl
 from pipeline.names import MAR, PAIRS, PAPER_METRICS, baseline_label
 from pipeline.show.labels import NO_LEARNING, NONE, number
 from pipeline.show.results_page.claims import dyreps
-from pipeline.show.results_page.markdown import table
+from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
 from pipeline.show.tables import Row
 from pipeline.variants import BILINEAR, CONCAT, DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS, ldg
+
+
+def learned_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
+    """The section on what stands behind Table 4 of a dataset: every edge type, and the learned graphs."""
+    if not data.table_4:
+        return []
+    return [
+        f"## The learned graph: {data.title}\n",
+        "In Table 4 one edge type stands for a model, picked per seed by the final graph of the own "
+        f"relation. AUC of each edge type with the final {data.own_relation} graph:\n",
+        edge_types(data),
+        *(shown.get(shows, "") for shows in ("agreement", "adjacency")),
+    ]
+
+
+def association_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
+    """Fig. 8 of a dataset as a section: several association graphs to compare."""
+    if len(dyreps(data)) < 2:
+        return []
+    return [
+        f"## Fig. 8: association graphs, {data.title}\n",
+        table_of_association_graphs(data),
+        shown.get("associations", ""),
+    ]
+
+
+def never_seen_section(data: Measured) -> list[str]:
+    """The section on how models rank pairs with and without a past."""
+    return [f"## Pairs never seen before: {data.title}\n", seen_and_never_seen(data)]
 
 
 def wider_models(datasets: list[Measured]) -> str:
@@ -34,7 +63,7 @@ def wider_models(datasets: list[Measured]) -> str:
                     ]
                 )
     headings = ["Data", "Model", "Interaction", "Parameters", "Width"]
-    return table([*headings, *(metric.heading for metric in PAPER_METRICS)], rows, left=3)
+    return markdown_table([*headings, *(metric.heading for metric in PAPER_METRICS)], rows, left=3)
 
 
 def table_of_association_graphs(data: Measured) -> str:
@@ -48,7 +77,7 @@ def table_of_association_graphs(data: Measured) -> str:
         ]
     headings = ["Model", f"associates alone, {MAR.heading}"]
     headings += [f"{metric.heading} {how}" for metric, how in product(PAPER_METRICS, PAPER_INTERACTIONS)]
-    return table(headings, rows)
+    return markdown_table(headings, rows)
 
 
 def associates_alone(data: Measured, model: str) -> float | None:
@@ -95,7 +124,7 @@ def edge_types(data: Measured) -> str:
         "all summed",
         "random start, summed",
     ]
-    return table(headings, rows, left=3)
+    return markdown_table(headings, rows, left=3)
 
 
 def seen_and_never_seen(data: Measured) -> str:
@@ -115,7 +144,9 @@ def seen_and_never_seen(data: Measured) -> str:
         ]
         for row in data.baselines
     ]
-    return table(["Model", "Interaction", *(f"{pair}, {MAR.heading}" for pair in PAIRS)], rows, left=2)
+    return markdown_table(
+        ["Model", "Interaction", *(f"{pair}, {MAR.heading}" for pair in PAIRS)], rows, left=2
+    )
 
 
 def seen_mar(row: Row) -> float | None:

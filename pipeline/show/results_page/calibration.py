@@ -5,7 +5,7 @@ from math import sqrt
 import polars as pl
 
 from pipeline.show.labels import NONE, count, number
-from pipeline.show.results_page.markdown import table
+from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import Measured
 from pipeline.show.tables import Row
 
@@ -14,17 +14,17 @@ NEAR = 0.03  # what a reliable forecast is at most away from what came
 LEAST_SPREAD = 1e-6  # of an outcome that was forecast as certain
 
 
-def section(data: Measured) -> str:
+def calibration_section(data: Measured) -> str:
     """Scores of the next event's time, and the reliability of an event within a day; nothing without them."""
     if data.waits.is_empty():
         return ""
     return "\n".join(
         (
             "When the next event comes ([how](when.md)), forecast in test by what was learned before it:\n",
-            scores(data.waits.to_dicts()),
+            wait_scores_table(data.waits.to_dicts()),
             "An event within a day, by tenths of what was forecast: the mean forecast → the share that came, "
             "± the standard error of as many independent ones; in brackets, how many.\n",
-            by_tenth(data.calibration),
+            calibration_by_tenth(data.calibration),
             " ".join(
                 calibration_in_words(subject, of_subject(data.calibration, subject)) for subject in SUBJECTS
             )
@@ -33,7 +33,7 @@ def section(data: Measured) -> str:
     )
 
 
-def in_short(data: Measured) -> str:
+def calibration_in_short(data: Measured) -> str:
     """What the forecasts gain, and in how many tenths they are near what came; nothing without them."""
     rows = data.waits.to_dicts()
     if not rows:
@@ -55,10 +55,10 @@ def gain(row: Row) -> str:
     return NONE if row["gain"] is None else f"{row['gain']:+.2f}"
 
 
-def scores(rows: list[Row]) -> str:
+def wait_scores_table(rows: list[Row]) -> str:
     """One line per subject: how much is gained over the best predictor that learns nothing."""
     headings = ["Subject", "waits", "gain, nats ↑", "PIT distance ↓", "Brier 1 d ↓", "skill over frequency ↑"]
-    return table(
+    return markdown_table(
         headings,
         [
             [
@@ -74,17 +74,17 @@ def scores(rows: list[Row]) -> str:
     )
 
 
-def by_tenth(calibration: pl.DataFrame) -> str:
+def calibration_by_tenth(calibration: pl.DataFrame) -> str:
     """A line for each tenth that has forecasts, a column for each subject."""
     rows = []
     for tenth in calibration["tenth"].unique().sort():
         of_tenth = {row["subject"]: row for row in calibration.filter(pl.col("tenth") == tenth).to_dicts()}
-        cells = [cell(of_tenth[subject]) if subject in of_tenth else NONE for subject in SUBJECTS]
+        cells = [tenth_cell(of_tenth[subject]) if subject in of_tenth else NONE for subject in SUBJECTS]
         rows.append([f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}", *cells])
-    return table(["Forecast", *SUBJECTS], rows)
+    return markdown_table(["Forecast", *SUBJECTS], rows)
 
 
-def cell(row: Row) -> str:
+def tenth_cell(row: Row) -> str:
     """What was forecast and what came in one tenth."""
     return f"{row['predicted']:.3f} → {row['observed']:.3f} ± {noise(row):.3f} ({row['forecasts']:,})"
 

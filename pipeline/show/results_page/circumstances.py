@@ -7,13 +7,13 @@ from pipeline.machine import Machine
 from pipeline.progress import duration
 from pipeline.runs import Session
 from pipeline.show.labels import NONE
-from pipeline.show.results_page.markdown import folded, table
+from pipeline.show.results_page.markdown import folded, markdown_table
 from pipeline.show.results_page.measured import Measured
 from pipeline.sources import paper
 from pipeline.variants import PAPER_INTERACTIONS, variant_key
 
 
-def settings(datasets: list[Measured]) -> str:
+def training_settings_table(datasets: list[Measured]) -> str:
     """The training settings as every `model.json` has them."""
     used = sorted(
         (json.dumps(facts.get("settings", {}), sort_keys=True), f"{data.title}, {name}, {how}")
@@ -27,16 +27,18 @@ def settings(datasets: list[Measured]) -> str:
     if not groups:
         return "No model is trained.\n"
     common, _ = groups[0]
-    text = table(["Setting", "Value"], [[name, setting(value)] for name, value in common.items()], left=2)
+    text = markdown_table(
+        ["Setting", "Value"], [[name, setting_cell(value)] for name, value in common.items()], left=2
+    )
     for other, whose in groups[1:]:
         differing = "; ".join(
-            f"{name} {setting(value)}" for name, value in other.items() if common.get(name) != value
+            f"{name} {setting_cell(value)}" for name, value in other.items() if common.get(name) != value
         )
         text += f"\n**Not so: {', '.join(whose)}: {differing}.**\n"
     return text
 
 
-def setting(value: object) -> str:
+def setting_cell(value: object) -> str:
     """A setting's value; a list of seeds as a range."""
     if isinstance(value, list) and len(value) > 2 and value == list(range(value[0], value[-1] + 1)):
         return f"{value[0]} … {value[-1]}"
@@ -68,12 +70,12 @@ def completeness(datasets: list[Measured]) -> str:
     return text + (f"Seeds that diverged and are left out: {'; '.join(stopped)}.\n" if stopped else "")
 
 
-def machine(sessions: list[Session]) -> str:
+def machines_and_times(sessions: list[Session]) -> str:
     """What it ran on and how long it took, one row per session: a resumed reproduction has several.
 
     A session that found every training finished added nothing, and is left out.
     """
-    sessions = working(sessions)
+    sessions = working_sessions(sessions)
     if not sessions:
         return "Machine, commit and wall time were not recorded on this home.\n"
     rows = [
@@ -85,22 +87,22 @@ def machine(sessions: list[Session]) -> str:
         ]
         for one in sessions
     ]
-    text = table(["Started (UTC)", "took", "trainings finished", "commit"], rows, left=4)
+    text = markdown_table(["Started (UTC)", "took", "trainings finished", "commit"], rows, left=4)
     text += f"\nIn all {duration(sum(wall_time(one) for one in sessions))}.\n\n"
-    machines = list(dict.fromkeys(described(one.machine) for one in sessions))
+    machines = list(dict.fromkeys(machine_line(one.machine) for one in sessions))
     return text + "".join(f"- {machine}\n" for machine in machines)
 
 
-def working(sessions: list[Session]) -> list[Session]:
+def working_sessions(sessions: list[Session]) -> list[Session]:
     """The sessions that added something."""
     return [one for one in sessions if one.trainings or not one.finished]
 
 
-def in_short(datasets: list[Measured], sessions: list[Session]) -> str:
+def circumstances_in_short(datasets: list[Measured], sessions: list[Session]) -> str:
     """How many of the paper's trainings are there, and how long they took, in a sentence."""
     there, wanted = len(present_trainings(datasets)), len(paper.trainings())
     text = f"{there} of {wanted} trainings of the paper's tables and figures are there"
-    if not (counted := working(sessions)):
+    if not (counted := working_sessions(sessions)):
         return f"{text}.\n"
     took = duration(sum(wall_time(one) for one in counted))
     processors = " and ".join(dict.fromkeys(processors_of(one.machine) for one in counted))
@@ -135,7 +137,7 @@ def wall_time(session: Session) -> float:
     return (session.ended - session.started).total_seconds()
 
 
-def described(machine: Machine) -> str:
+def machine_line(machine: Machine) -> str:
     """A machine in a line."""
     memory = "" if machine.memory_bytes is None else f", {machine.memory_bytes / 2**30:.0f} GB of memory"
     packages = ", ".join(f"{name} {version}" for name, version in sorted(machine.packages.items()))
@@ -159,5 +161,5 @@ def training_times(datasets: list[Measured]) -> str:
     total = duration(
         sum(facts.get("training_seconds", 0.0) for data in datasets for facts in data.models.values())
     )
-    body = table(["Data", "Model", "Interaction", "Seconds"], rows, left=3)
+    body = markdown_table(["Data", "Model", "Interaction", "Seconds"], rows, left=3)
     return folded(f"Training alone took {total}, summed over {len(rows)} trainings", body)

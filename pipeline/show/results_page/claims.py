@@ -6,8 +6,8 @@ from itertools import product
 
 from pipeline.names import FREQUENCY, HITS_AT, NEVER_SEEN, SNAPSHOTS
 from pipeline.show.labels import NONE
-from pipeline.show.results_page.evidence import Difference, against, paired, verdict
-from pipeline.show.results_page.markdown import folded, table
+from pipeline.show.results_page.evidence import Difference, claim_verdict, paired, rows_against
+from pipeline.show.results_page.markdown import folded, markdown_table
 from pipeline.show.results_page.measured import Measured
 from pipeline.variants import (
     BILINEAR,
@@ -39,23 +39,23 @@ class Claim:
         return [row for row in self.rows(data) if row is not None]
 
 
-def glance(datasets: list[Measured]) -> str:
-    """All verdicts in one table."""
-    return table(
+def claims_at_a_glance(datasets: list[Measured]) -> str:
+    """The verdicts on all claims in one table."""
+    return markdown_table(
         ["Claim", *(data.title for data in datasets)],
-        [[claim.says, *(short(claim.measured(data)) for data in datasets)] for claim in CLAIMS],
+        [[claim.says, *(verdict_in_short(claim.measured(data)) for data in datasets)] for claim in CLAIMS],
         left=1 + len(datasets),
     )
 
 
-def section(datasets: list[Measured]) -> str:
+def claims_section(datasets: list[Measured]) -> str:
     """Every claim with its evidence."""
     return "\n".join(claim_text(claim, datasets) for claim in CLAIMS)
 
 
-def short(rows: list[Difference]) -> str:
+def verdict_in_short(rows: list[Difference]) -> str:
     """A verdict with the rows in which it is true of the mean."""
-    return f"{verdict(rows)} ({sum(row.mean > 0 for row in rows)} of {len(rows)})" if rows else NONE
+    return f"{claim_verdict(rows)} ({sum(row.mean > 0 for row in rows)} of {len(rows)})" if rows else NONE
 
 
 def claim_text(claim: Claim, datasets: list[Measured]) -> str:
@@ -64,26 +64,26 @@ def claim_text(claim: Claim, datasets: list[Measured]) -> str:
     for data in datasets:
         rows = claim.measured(data)
         if rows:
-            parts.append(summary(data.title, claim.unit, rows))
+            parts.append(claim_summary(data.title, claim.unit, rows))
             parts.append(folded(f"{data.title}: every row", list_of_differences(claim.unit, rows)))
     return "\n".join(parts) if len(parts) > 1 else f"{parts[0]}\nNot measured.\n"
 
 
-def summary(title: str, unit: str, rows: list[Difference]) -> str:
+def claim_summary(title: str, unit: str, rows: list[Difference]) -> str:
     """The verdict, with how many rows say what and by how much."""
     mean_for, decided = sum(row.mean > 0 for row in rows), sum(row.speaks_for for row in rows)
     means = [row.mean for row in rows]
     span = " to ".join(dict.fromkeys(f"{mean:+.1f}" for mean in (min(means), max(means))))
     return (
-        f"**{title}: {verdict(rows)}.** True of the mean in {mean_for} of {len(rows)} rows; decided for it "
-        f"in {decided}, against it in {len(against(rows))}.\\\n"
+        f"**{title}: {claim_verdict(rows)}.** True of the mean in {mean_for} of {len(rows)} rows; decided "
+        f"for it in {decided}, against it in {len(rows_against(rows))}.\\\n"
         f"The difference in its favour is {span} {unit}.\n"
     )
 
 
 def list_of_differences(unit: str, rows: list[Difference]) -> str:
     """Mean difference and 95 % interval of each row."""
-    return table(
+    return markdown_table(
         ["Row", f"Difference ({unit})", "95 % interval", "Seeds"],
         [
             [

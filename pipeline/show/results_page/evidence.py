@@ -70,7 +70,7 @@ def paired(label: str, better: BySeed, worse: BySeed, *, lower: bool = True) -> 
     return Difference(label, values) if values else None
 
 
-def against(rows: Sequence[Difference]) -> list[Difference]:
+def rows_against(rows: Sequence[Difference]) -> list[Difference]:
     """The rows proven to speak against the claim, by Holm's step-down over all rows."""
     proven = []
     for tested, row in enumerate(sorted(rows, key=lambda row: row.p)):
@@ -81,10 +81,10 @@ def against(rows: Sequence[Difference]) -> list[Difference]:
     return proven
 
 
-def verdict(rows: Sequence[Difference]) -> Verdict:
+def claim_verdict(rows: Sequence[Difference]) -> Verdict:
     """What the rows of a claim say together."""
     if not rows:
         return "not measured"
     if all(row.speaks_for for row in rows):
         return "holds"
-    return "does not hold" if against(rows) else "undecided"
+    return "does not hold" if rows_against(rows) else "undecided"

@@ -5,8 +5,8 @@ from pathlib import Path
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, write_text
 from pipeline.results.trained import current_variants, showcase, with_records
-from pipeline.show.figures.adjacency import adjacency
-from pipeline.show.figures.curves import training_curves
+from pipeline.show.figures.adjacency import adjacency_figure
+from pipeline.show.figures.curves import curves_figure
 from pipeline.show.figures.style import Figure, drawn
 from pipeline.show.part import part_of
 from pipeline.show.results_page.agreement_lines import agreement_lines
@@ -14,6 +14,7 @@ from pipeline.show.results_page.measured import Measured
 from pipeline.show.results_page.rank_dots import association_dots, table_3_dots
 from pipeline.variants import BILINEAR, CONCAT, DYREP, DYREP_WIDE, PRIORS, ldg
 
+Shown = dict[str, dict[str, str]]  # the Markdown of every figure, by dataset and what it shows
 # Fig. 5: DyRep, bilinear DyRep, DyRep as wide; and bilinear LDG on the learned sparse graph.
 CURVES = {
     (DYREP, CONCAT),
@@ -23,8 +24,17 @@ CURVES = {
 }
 
 
-def draw(lake: Lake, data: Measured) -> dict[str, Figure]:
-    """Every figure that this dataset's results allow, by what it shows."""
+def write_page_figures(lake: Lake, datasets: list[Measured], folder: Path) -> Shown:
+    """Draw every figure of the page into its folder, where no other one stays."""
+    shown = {data.name: store_page_figures(draw_page_figures(lake, data), data, folder) for data in datasets}
+    remove_other_figures(
+        folder, {f"{name}_{shows}.svg" for name, drawings in shown.items() for shows in drawings}
+    )
+    return shown
+
+
+def draw_page_figures(lake: Lake, data: Measured) -> dict[str, Figure]:
+    """Every figure of the page that this dataset's results allow, by what it shows."""
     table = read_event_table(lake.dataset(data.name))
     trained = current_variants(lake, data.name)
     curved = [one for one in with_records(trained, "curves") if (one.variant, one.interaction) in CURVES]
@@ -33,16 +43,16 @@ def draw(lake: Lake, data: Measured) -> dict[str, Figure]:
     shown = showcase(attentive, data.relations) if attentive else None
     figures = {
         "ranks": table_3_dots(data),
-        "curves": training_curves(curved, data.relations) if curved else None,
+        "curves": curves_figure(curved, data.relations) if curved else None,
         "associations": association_dots(data),
-        "adjacency": adjacency(part_of(table), shown) if shown else None,
+        "adjacency": adjacency_figure(part_of(table), shown) if shown else None,
         "agreement": agreement_lines(table, data, shown) if shown else None,
     }
     return {shows: figure for shows, figure in figures.items() if figure is not None}
 
 
-def store(figures: dict[str, Figure], data: Measured, folder: Path) -> dict[str, str]:
-    """Write figures to `<folder>/<dataset>_<what it shows>.svg`; the Markdown that shows each."""
+def store_page_figures(figures: dict[str, Figure], data: Measured, folder: Path) -> dict[str, str]:
+    """Write the page's figures to `<folder>/<dataset>_<what it shows>.svg`; the Markdown that shows each."""
     shown = {}
     for shows, figure in figures.items():
         path = folder / f"{data.name}_{shows}.svg"
@@ -52,7 +62,7 @@ def store(figures: dict[str, Figure], data: Measured, folder: Path) -> dict[str,
     return shown
 
 
-def remove_others(folder: Path, names: set[str]) -> None:
+def remove_other_figures(folder: Path, names: set[str]) -> None:
     """Take away figures of an earlier page that no longer apply."""
     for path in folder.glob("*.svg"):
         if path.name not in names:

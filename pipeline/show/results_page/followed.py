@@ -1,27 +1,34 @@
 """A year as if followed: what it took and whether learning was ahead, the whole record on the other page."""
 
+from dataclasses import replace
+from pathlib import Path
 
-def in_short(text: str, evidence: str) -> str:
-    """The heading, and as one paragraph the first two, which say what was done and what came of it."""
-    heading, *rest = blocks(text)
-    paragraphs = [block for block in rest if not is_table(block)][:2]
+from pipeline.show.results_page.markdown import is_table_block, markdown_blocks
+from pipeline.show.results_page.paper_evidence import evidence_head
+from pipeline.show.results_page.parts import read_parts, write_parts
+from pipeline.show.results_page.places import evidence_of
+
+
+def write_followed_part(text: str, page: Path) -> None:
+    """Renew what both pages say of the followed year, their third part, and leave the others."""
+    evidence = evidence_of(page)
+    first, behind = read_parts(page), read_parts(evidence)
+    write_parts(replace(first, followed=followed_in_short(text, evidence.name)), page)
+    papers = behind.papers or evidence_head(page.name)
+    write_parts(replace(behind, papers=papers, followed=followed_in_full(text)), evidence)
+
+
+def followed_in_short(text: str, evidence: str) -> str:
+    """The followed year's heading, and its first two paragraphs as one: what was done and what came of it."""
+    heading, *rest = markdown_blocks(text)
+    paragraphs = [block for block in rest if not is_table_block(block)][:2]
     address = f"{evidence}#{heading.lstrip('# ').lower().replace(' ', '-')}"
     link = f"Every predictor, quarter by quarter, is on the page of [evidence]({address})."
     return f"{heading}\n\n{' '.join([*paragraphs, link])}\n"
 
 
-def in_full(text: str) -> str:
-    """All of it but the first paragraph, which the page of results has."""
-    heading, *rest = blocks(text)
-    first = next((block for block in rest if not is_table(block)), None)
+def followed_in_full(text: str) -> str:
+    """All of the followed year but its first paragraph, which the page of results has."""
+    heading, *rest = markdown_blocks(text)
+    first = next((block for block in rest if not is_table_block(block)), None)
     return "\n\n".join([heading, *(block for block in rest if block is not first)]) + "\n"
-
-
-def blocks(text: str) -> list[str]:
-    """Headings, paragraphs and tables."""
-    return text.strip().split("\n\n")
-
-
-def is_table(block: str) -> bool:
-    """Whether it is a table."""
-    return block.startswith("|")

@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.names import MAR
 from pipeline.show.labels import NONE, mark, number
-from pipeline.show.results_page.markdown import table
+from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import Measured, of_model
 from pipeline.show.tables import Row
 from pipeline.variants import LDG_FREQUENCY, PAPER_INTERACTIONS
@@ -41,21 +41,21 @@ def hindsight(data: Measured, variant: str, how: str) -> Hindsight | None:
     )
 
 
-def section(data: Measured) -> str:
+def hindsight_section(data: Measured) -> str:
     """A row per model of Table 3, except + Freq: its curves are those of the model it is made of."""
     rows = [
-        line(row, how, cost)
+        hindsight_row(row, how, cost)
         for row in data.printed_rows()
         if row["variant"] != LDG_FREQUENCY
         for how in PAPER_INTERACTIONS
         if (cost := hindsight(data, row["variant"], how)) is not None
     ]
     headings = ["Model", "Interaction", "Epochs chosen", "MAR ↓, reported", "of the test-best epoch", "cost"]
-    return table([*headings, "published", "test-best within bound"], rows, left=3)
+    return markdown_table([*headings, "published", "test-best within bound"], rows, left=3)
 
 
-def line(row: Row, how: str, hindsight: Hindsight) -> list[str]:
-    """One row: what is reported, then what is never used."""
+def hindsight_row(row: Row, how: str, hindsight: Hindsight) -> list[str]:
+    """One row of hindsight: what is reported, then what is never used."""
     cell = f"{MAR.name}_{how}"
     bound = row[f"{cell}_bound"]
     return [

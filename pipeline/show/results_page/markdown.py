@@ -1,4 +1,4 @@
-"""Tables as Markdown."""
+"""Markdown: tables of any cells and the paper's printed ones, what opens at a click, the blocks of a text."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,20 +6,20 @@ from pipeline.show.labels import NONE, mark
 from pipeline.show.tables import Cell, Line, PrintedTable
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A table whose first `left` columns are text and whose others are numbers."""
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A Markdown table whose first `left` columns are text and whose others are numbers."""
     rule = ["---" if column < left else "--:" for column in range(len(headings))]
-    lines = [line(headings), line(rule), *(line(row) for row in rows)]
+    lines = [markdown_line(headings), markdown_line(rule), *(markdown_line(row) for row in rows)]
     return "\n".join(lines) + "\n"
 
 
-def line(cells: Sequence[str]) -> str:
-    """One line of a table."""
+def markdown_line(cells: Sequence[str]) -> str:
+    """One line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def laid_out(printed: PrintedTable, shown: Callable[[Line], bool] = lambda _: True) -> str:
-    """A printed table, or those of its lines that are `shown`, below the title of their section."""
+def markdown_of_printed(printed: PrintedTable, shown: Callable[[Line], bool] = lambda _: True) -> str:
+    """A printed table as Markdown, or those of its lines that are `shown`, each below its section's title."""
     headings = [
         *printed.stub,
         *(f"{group.heading} {one}".strip() for group in printed.groups for one in group.columns),
@@ -29,20 +29,20 @@ def laid_out(printed: PrintedTable, shown: Callable[[Line], bool] = lambda _: Tr
         lines = [line for line in section.lines if shown(line)]
         if section.title is not None and lines:
             rows.append([f"**{section.title}**", *[""] * (len(headings) - 1)])
-        rows += [[*line.stub, *values(line, printed)] for line in lines]
-    return table(headings, rows, left=len(printed.stub))
+        rows += [[*line.stub, *markdown_cells(line, printed)] for line in lines]
+    return markdown_table(headings, rows, left=len(printed.stub))
 
 
-def values(line: Line, printed: PrintedTable) -> list[str]:
-    """The cells of a line; one that holds for a whole group stands in its first column."""
+def markdown_cells(line: Line, printed: PrintedTable) -> list[str]:
+    """The cells of a printed line; one that holds for a whole group stands in its first column."""
     texts = []
     for cells, group in zip(line.groups, printed.groups, strict=True):
-        texts += [value(cell) for cell in cells] + [""] * (len(group.columns) - len(cells))
+        texts += [markdown_cell(cell) for cell in cells] + [""] * (len(group.columns) - len(cells))
     return texts
 
 
-def value(cell: Cell) -> str:
-    """One cell: `84 ± 2 (84) ✓`, the published value in brackets."""
+def markdown_cell(cell: Cell) -> str:
+    """One printed cell: `84 ± 2 (84) ✓`, the published value in brackets."""
     published = "" if cell.published is None else f" ({cell.published})"
     return f"{cell.ours or NONE}{published} {mark(cell.reached)}".rstrip()
 
@@ -50,3 +50,13 @@ def value(cell: Cell) -> str:
 def folded(summary: str, body: str) -> str:
     """Something long that opens at a click."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n</details>\n"
+
+
+def markdown_blocks(text: str) -> list[str]:
+    """The blocks of a Markdown text: headings, paragraphs and tables."""
+    return text.strip().split("\n\n")
+
+
+def is_table_block(block: str) -> bool:
+    """Whether a block of Markdown is a table."""
+    return block.startswith("|")

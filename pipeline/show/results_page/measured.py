@@ -1,7 +1,6 @@
 """What was measured on a home, read once from its warehouse and its trained models."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -9,6 +8,7 @@ import polars as pl
 from pipeline.lake import Lake
 from pipeline.names import MAR
 from pipeline.results.trained import current_variants
+from pipeline.results.warehouse import existing_warehouse
 from pipeline.show.tables import PrintedTable, Row, table_3, table_4
 from pipeline.variants import PAPER_INTERACTIONS, variant_title
 
@@ -141,13 +141,6 @@ def measured(
         calibration=own["calibration"],
         models={(one.variant, one.interaction): one.facts for one in current_variants(lake, name)},
     )
-
-
-def existing_warehouse(warehouse: Path) -> Path:
-    """The warehouse's path; an error that says how to make it if there is none."""
-    if not warehouse.exists():
-        raise FileNotFoundError(f"{warehouse} is not there: `ldg run` makes it")
-    return warehouse
 
 
 QUERIES = {

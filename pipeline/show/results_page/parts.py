@@ -6,6 +6,7 @@ from pathlib import Path
 from pipeline.lake import write_text
 from pipeline.text import printable_document
 
+HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"  # what both pages begin with
 BEYOND = "<!-- beyond the paper -->\n"  # where the second part begins
 FOLLOWED = "<!-- followed: written by `python -m benchmarks.following --year` -->\n"  # where the third does
 

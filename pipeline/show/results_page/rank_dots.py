@@ -32,8 +32,8 @@ def table_3_dots(data: Measured) -> Figure | None:
         for point in points_of_row(row, series, cell)
     ]
     for baseline, label in BASELINES.items():
-        points += constant(label, data.baseline(baseline))
-    return dots(f"{data.title}: MAR by model", points)
+        points += constant_points(label, data.baseline(baseline))
+    return dots_figure(f"{data.title}: MAR by model", points)
 
 
 def association_dots(data: Measured) -> Figure | None:
@@ -43,8 +43,10 @@ def association_dots(data: Measured) -> Figure | None:
     for row in data.table_3:
         if row["variant"] in names:
             points += points_of_row(row, OURS, "{}")
-            points += constant(row["model"], associates_alone(data, row["model"]))
-    return dots(f"{data.title}: MAR of DyRep by association graph, and of its associates alone", points)
+            points += constant_points(row["model"], associates_alone(data, row["model"]))
+    return dots_figure(
+        f"{data.title}: MAR of DyRep by association graph, and of its associates alone", points
+    )
 
 
 def points_of_row(row: Row, series: str, cell: str) -> list[Point]:
@@ -58,7 +60,7 @@ def points_of_row(row: Row, series: str, cell: str) -> list[Point]:
     return points
 
 
-def constant(label: str, value: float | None) -> list[Point]:
+def constant_points(label: str, value: float | None) -> list[Point]:
     """What learns nothing is the same beside both interactions."""
     return (
         []
@@ -67,7 +69,7 @@ def constant(label: str, value: float | None) -> list[Point]:
     )
 
 
-def dots(title: str, points: list[Point]) -> Figure | None:
+def dots_figure(title: str, points: list[Point]) -> Figure | None:
     """Concat and bilinear side by side on one scale; None without a point."""
     if not points:
         return None
@@ -76,7 +78,7 @@ def dots(title: str, points: list[Point]) -> Figure | None:
     series = [one for one in SERIES if one in set(frame["series"])]
     top = 1.05 * max(point[-1] for point in points)
     panels = [
-        panel(frame.filter(pl.col("interaction") == how), how, order, series, top)
+        dots_panel(frame.filter(pl.col("interaction") == how), how, order, series, top)
         for how in PAPER_INTERACTIONS
     ]
     return Figure(
@@ -88,7 +90,9 @@ def dots(title: str, points: list[Point]) -> Figure | None:
     )
 
 
-def panel(rows: pl.DataFrame, how: str, order: list[str], series: list[str], top: float) -> alt.LayerChart:
+def dots_panel(
+    rows: pl.DataFrame, how: str, order: list[str], series: list[str], top: float
+) -> alt.LayerChart:
     """One interaction: a line per model, dots with whiskers."""
     axis = category_axis(order, shown=how == PAPER_INTERACTIONS[0])
     y = alt.Y("model:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis)

@@ -7,17 +7,12 @@ import pytest
 
 from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse
-from pipeline.show.results_page import (
-    HEAD,
-    beyond,
-    calibration,
-    evidence_of,
-    write_followed_part,
-    write_results_page,
-)
+from pipeline.show.results_page import beyond, calibration, write_results_page
 from pipeline.show.results_page.evidence import Difference
+from pipeline.show.results_page.followed import write_followed_part
 from pipeline.show.results_page.measured import Measured, read_measured
-from pipeline.show.results_page.parts import BEYOND, Parts, read_parts
+from pipeline.show.results_page.parts import BEYOND, HEAD, Parts, read_parts
+from pipeline.show.results_page.places import evidence_of
 from tests.small_world import store_results
 
 # To begin to draw takes seconds: one worker draws for all files that do.
@@ -43,12 +38,12 @@ def rem_data(rem_results: Lake) -> Measured:
 
 @pytest.fixture(scope="module")
 def text(rem_data: Measured) -> str:
-    return beyond.section([rem_data], "results-evidence.md")
+    return beyond.beyond_section([rem_data], "results-evidence.md")
 
 
 @pytest.fixture(scope="module")
 def evidence_of_rem(rem_data: Measured) -> str:
-    return beyond.evidence([rem_data])
+    return beyond.beyond_evidence([rem_data])
 
 
 def cells(text: str, first: str) -> list[str]:

@@ -17,7 +17,7 @@ from pipeline.results.trained import TrainedVariant, current_variants, read_fact
 from pipeline.show.communities import communities
 from pipeline.show.figures import draw_figures, style
 from pipeline.show.figures.adjacency import PIXELS, matrix_image, png, pooled
-from pipeline.show.figures.bars import LEARNED, baseline_bars, scores
+from pipeline.show.figures.bars import LEARNED, bar_rows, baseline_bars
 from pipeline.show.figures.curves import POINTS_A_CURVE, loss_points, mar_points
 from pipeline.show.figures.embeddings import tsne
 from pipeline.show.figures.subgraphs import busiest_circle, pairs_among
@@ -128,7 +128,7 @@ def test_curves_are_means_over_seeds_with_their_range_and_bounded_in_length():
 
 
 def test_bars_hold_every_predictor_once_best_first(drawn_home):
-    rows = scores(drawn_home, read_event_table(drawn_home.dataset("toy")))
+    rows = bar_rows(drawn_home, read_event_table(drawn_home.dataset("toy")))
     predictors = pl.read_parquet(drawn_home.dataset("toy") / "baselines.parquet")
     assert rows["who"].n_unique() == rows.height == len(DRAWN_VARIANTS) + predictors.height
     assert rows.filter(pl.col("what") == LEARNED).height == len(DRAWN_VARIANTS)

@@ -15,23 +15,19 @@ from pipeline.lake import Lake
 from pipeline.machine import Machine
 from pipeline.results.warehouse import build_warehouse
 from pipeline.runs import FinishedTraining, Session
-from pipeline.show.results_page import (
-    HEAD,
-    evidence_of,
-    evidence_text,
-    page_of,
-    page_text,
-    write_results_page,
-)
+from pipeline.show.results_page import write_results_page
 from pipeline.show.results_page.agreement_lines import agreement_points
 from pipeline.show.results_page.bounds import misses, reached_counts
-from pipeline.show.results_page.circumstances import machine, table_3_time
-from pipeline.show.results_page.evidence import Difference, against, paired, verdict
-from pipeline.show.results_page.figures import draw, remove_others, store
+from pipeline.show.results_page.circumstances import machines_and_times, table_3_time
+from pipeline.show.results_page.evidence import Difference, claim_verdict, paired, rows_against
+from pipeline.show.results_page.figures import draw_page_figures, remove_other_figures, store_page_figures
 from pipeline.show.results_page.hindsight import hindsight
-from pipeline.show.results_page.markdown import table
+from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import Measured, read_measured
-from pipeline.show.results_page.parts import read_parts
+from pipeline.show.results_page.paper_evidence import paper_evidence
+from pipeline.show.results_page.paper_part import paper_text
+from pipeline.show.results_page.parts import HEAD, read_parts
+from pipeline.show.results_page.places import evidence_of, page_of
 from pipeline.sources import paper
 from tests.paper_home import store_facts, store_reproduction
 from tests.small_world import store_table
@@ -81,13 +77,13 @@ def evidence(results_page: Path) -> str:
 def text_of(lake: Lake) -> str:
     """Both pages without their figures, which take their time to draw."""
     datasets = read_measured(lake)
-    return page_text(datasets, [], "evidence.md") + evidence_without_figures(datasets)
+    return paper_text(datasets, [], "evidence.md") + evidence_without_figures(datasets)
 
 
 def evidence_without_figures(datasets: list[Measured]) -> str:
     """The page of evidence alone."""
     shown: dict[str, dict[str, str]] = {data.name: {} for data in datasets}
-    return evidence_text(datasets, [], shown, "page.md")
+    return paper_evidence(datasets, [], shown, "page.md")
 
 
 def rows_of(text: str, start: str) -> list[list[str]]:
@@ -150,7 +146,9 @@ def test_the_pages_number_figures_as_the_paper_does(results_text: str, evidence:
 @pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(reproduction: Lake, results_page: Path, tmp_path: Path) -> None:
     assert text_of(reproduction) == text_of(reproduction)
-    again = store(draw(reproduction, github(reproduction)), github(reproduction), tmp_path)
+    again = store_page_figures(
+        draw_page_figures(reproduction, github(reproduction)), github(reproduction), tmp_path
+    )
     assert len(again) == 5
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (results_page.with_suffix("") / path.name).read_bytes()
@@ -166,7 +164,7 @@ def test_no_ones_name_is_on_the_page(reproduction: Lake, results_page: Path) -> 
 def test_a_figure_that_no_longer_applies_is_removed(tmp_path: Path) -> None:
     for name in ("old.svg", "new.svg", "notes.txt"):
         (tmp_path / name).touch()
-    remove_others(tmp_path, {"new.svg"})
+    remove_other_figures(tmp_path, {"new.svg"})
     assert {path.name for path in tmp_path.iterdir()} == {"new.svg", "notes.txt"}
 
 
@@ -246,10 +244,10 @@ def test_the_papers_data_come_in_its_order_with_published_figures_beside_ours(
 
 
 def test_a_verdict_below_table_3_is_on_the_papers_models_alone(reproduction: Lake, changed: Lake) -> None:
-    text = page_text(read_measured(reproduction), [], "evidence.md")
+    text = paper_text(read_measured(reproduction), [], "evidence.md")
     assert text.count("No model of the paper beats the best predictor that learns nothing: freq") == 2
     set_scores(changed, mar=1.0)
-    text = page_text(read_measured(changed), [], "evidence.md")
+    text = paper_text(read_measured(changed), [], "evidence.md")
     assert "The best model of the paper (MAR 1.0) beats the best predictor that learns nothing, freq" in text
 
 
@@ -325,12 +323,12 @@ def test_a_session_is_told_with_its_machine() -> None:
         2,
         (FinishedTraining("github_2013", "dyrep-concat", 60.0, resumed=True),),
     )
-    text = machine([cut, whole])
+    text = machines_and_times([cut, whole])
     assert "| 2026-01-02 03:04 | 30 min, cut short | 0, 2 at a time | abc+ |" in text
     assert "| 1 h 15 min | 1, 2 at a time | – |" in text
     assert "In all 1 h 45 min." in text
     assert text.count("2 processors (A processor), 8 GB of memory, Linux x86_64, Python 3.11.9, torch") == 1
-    assert "not recorded" in machine([])
+    assert "not recorded" in machines_and_times([])
 
 
 def test_table_3_is_timed_apart(of_github: Measured) -> None:
@@ -345,7 +343,7 @@ def test_table_3_is_timed_apart(of_github: Measured) -> None:
 
 
 def test_a_bar_in_a_name_breaks_no_table() -> None:
-    assert table(["a"], [["x|y\nz"]]).splitlines()[2] == "| x\\|y z |"
+    assert markdown_table(["a"], [["x|y\nz"]]).splitlines()[2] == "| x\\|y z |"
 
 
 # --- evidence
@@ -391,13 +389,13 @@ SLIGHTLY_AGAINST = Difference("slightly", (-1.0, -2.0, -1.6))  # p about 0.04: a
     ],
 )
 def test_a_claim_is_decided_by_all_its_rows(rows: list[Difference], expected: str) -> None:
-    assert verdict(rows) == expected
+    assert claim_verdict(rows) == expected
 
 
 def test_holm_goes_on_only_while_rows_are_decided() -> None:
-    assert against([OPEN, AGAINST, FOR]) == [AGAINST]
-    assert against([SLIGHTLY_AGAINST, AGAINST]) == [AGAINST, SLIGHTLY_AGAINST]
-    assert against([SLIGHTLY_AGAINST, OPEN]) == []
+    assert rows_against([OPEN, AGAINST, FOR]) == [AGAINST]
+    assert rows_against([SLIGHTLY_AGAINST, AGAINST]) == [AGAINST, SLIGHTLY_AGAINST]
+    assert rows_against([SLIGHTLY_AGAINST, OPEN]) == []
 
 
 def test_a_claims_verdict_is_counted_on_the_page(changed: Lake) -> None:
