@@ -2,8 +2,8 @@
 
 from dagster import AssetExecutionContext, RetryRequested
 
-from pipeline.progress import duration
 from pipeline.settings import Settings
+from pipeline.text import duration
 
 RETRIES = 2
 

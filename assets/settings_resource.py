@@ -11,7 +11,7 @@ from typing import Any, get_args
 from dagster import Field, InitResourceContext, Noneable, ResourceDefinition
 
 from assets.training_config import FROM_SETTINGS
-from pipeline.settings import SECRET, Settings, Value, takes, variable, written
+from pipeline.settings import SECRET, Settings, Value, setting_text, values_taken, variable
 from pipeline.sources.urls import shown
 
 PLAIN_TYPES: dict[Any, Any] = {Path: str, date: str, datetime: str, tuple[str, ...]: [str]}
@@ -30,7 +30,7 @@ def settings_resource(settings: Settings) -> ResourceDefinition:
         changed = {name: value for name, value in context.resource_config.items() if value != unchanged[name]}
         texts = {name: Value(text, "the settings") for name, text in settings.environment().items()}
         for name, value in changed.items():
-            text = written(tuple(value) if isinstance(value, list) else value)
+            text = setting_text(tuple(value) if isinstance(value, list) else value)
             texts[variable(name)] = Value(text, "the run's config")
         return Settings.from_values(texts)
 
@@ -52,7 +52,7 @@ def config_field(name: str, value: object) -> Field:
         Noneable(kind) if optional else kind,
         default_value=value,
         is_required=False,
-        description=f"{field.description} It takes {takes(field)}.",
+        description=f"{field.description} It takes {values_taken(field)}.",
     )
 
 
@@ -62,7 +62,7 @@ def plain(value: object) -> Any:  # noqa: ANN401 - one of Dagster's plain types
         case tuple():
             return list(value)
         case Path() | date():
-            return written(value)
+            return setting_text(value)
         case str():
             return shown(value)
     return value

@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 from model.identity import TrainingSettings
 from model.rem.settings import RemSettings
 from pipeline.rem_variants import RemVariant
-from pipeline.settings import Settings, processors, takes, variable
+from pipeline.settings import Settings, processors, values_taken, variable
 from pipeline.variants import Variant
 
 PAPER, REM = TrainingSettings(), RemSettings()
@@ -102,6 +102,6 @@ def training_config(settings: Settings) -> type[TrainingConfig]:
 def as_set(name: str, settings: Settings) -> tuple[Any, Any]:
     """A setting as a field of the config: its type with its bounds, its value as default, what it means."""
     field = Settings.model_fields[name]
-    help_text = f"{field.description} It takes {takes(field)}; the default is {variable(name)}."
+    help_text = f"{field.description} It takes {values_taken(field)}; the default is {variable(name)}."
     bounded = Annotated[(field.annotation, *field.metadata)]  # ty: ignore[invalid-type-form]
     return bounded, Field(getattr(settings, name), description=help_text)

@@ -12,14 +12,14 @@ from typing import Any
 from dagster import DataVersion
 from dagster._core.definitions.data_version import DATA_VERSION_IS_USER_PROVIDED_TAG, DATA_VERSION_TAG
 
-from pipeline.event_table import sha256
+from pipeline.lake import file_sha256
 
 LENGTH = 16  # hexadecimal digits of a hash: enough to tell versions apart, short enough for the UI
 
 
 def version_of_files(paths: Iterable[Path]) -> DataVersion:
     """The version of what lies in some files: their names and bytes, in order; a file may be absent."""
-    return version_of_facts([(path.name, sha256(path) if path.exists() else None) for path in paths])
+    return version_of_facts([(path.name, file_sha256(path) if path.exists() else None) for path in paths])
 
 
 def version_of_facts(facts: Any) -> DataVersion:  # noqa: ANN401 - whatever JSON takes

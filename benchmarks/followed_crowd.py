@@ -31,7 +31,7 @@ from pipeline.following.events import FOLLOWED_EVENTS, FollowedDays
 from pipeline.following.record import DayRecord
 from pipeline.following.rule import JUDGED_DAYS, FollowRule
 from pipeline.following.scores import happened
-from pipeline.following.window import DAY, Window, span
+from pipeline.following.window import DAY, Window, file_day_span
 from pipeline.lake import Lake
 from pipeline.progress import Progress
 
@@ -78,7 +78,7 @@ def prepare(home: Path, nodes: int, variant: str) -> None:
 
 def untrained(family: Family, nodes: int, past: pl.DataFrame) -> Follower:
     """A follower that has read `past` and learned nothing."""
-    begin = span(WINDOW.first)[0]
+    begin = file_day_span(WINDOW.first)[0]
     if isinstance(family, RemFamily):
         types = types_of(past)
         history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))

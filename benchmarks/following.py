@@ -22,7 +22,7 @@ import polars as pl
 from benchmarks.followed_crowd import followed_day
 from benchmarks.measure import alone
 from model.following.day import follow_until
-from pipeline.following.bring import bring
+from pipeline.following.bring import bring_window
 from pipeline.following.record import published_scores
 from pipeline.following.rule import FollowRule
 from pipeline.following.window import DAY, Window, window_until
@@ -71,7 +71,8 @@ def one_day(events: int, nodes: int, scratch: Path) -> None:
 
     write_days(archive, world(SMALL_DAY), window)
     measured(
-        f"{SMALL_DAYS} days of {SMALL_DAY:,} events brought", lambda: bring(lake, window, fetching, rules)
+        f"{SMALL_DAYS} days of {SMALL_DAY:,} events brought",
+        lambda: bring_window(lake, window, fetching, rules),
     )
     measured("chosen, trained, first forecast", lambda: follow_until(lake, rule, window.last))
     shutil.rmtree(archive)
@@ -79,10 +80,11 @@ def one_day(events: int, nodes: int, scratch: Path) -> None:
     print(f"{'hour files of the day':<42} {size(archive)}")
     before = {name: size(lake.home / name) for name in ("events", "raw", "following")}
     measured(
-        f"{events:,} events: from files to the lake", lambda: bring(lake, Window(day, day), fetching, rules)
+        f"{events:,} events: from files to the lake",
+        lambda: bring_window(lake, Window(day, day), fetching, rules),
     )
     measured("scored, learned on, forecast", lambda: follow_until(lake, rule, day))
-    measured("idle: asked again", lambda: bring(lake, Window(day, day), fetching, rules))
+    measured("idle: asked again", lambda: bring_window(lake, Window(day, day), fetching, rules))
     measured("idle: nothing to follow", lambda: follow_until(lake, rule, day))
     for name, earlier in before.items():
         print(f"{name + '/':<42} {earlier} before the day, {size(lake.home / name)} after it")

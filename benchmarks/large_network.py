@@ -22,8 +22,9 @@ from pipeline.event_table import EventTable, read_event_table
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.baselines import baselines
+from pipeline.results.dataset_stats import write_dataset_stats
 from pipeline.results.metrics import write_link_prediction, write_training_curves
-from pipeline.results.warehouse import build_warehouse, write_dataset_stats
+from pipeline.results.warehouse import build_warehouse
 from pipeline.schemas import TRAINED
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report

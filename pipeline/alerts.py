@@ -25,7 +25,7 @@ def alert(settings: Settings, text: str) -> list[str]:
             deliver(settings, lines[0])
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             # The error's own words quote the address or the command: its kind must do.
-            lines.append(f"the alert above did not reach {setting} ({reason(error)})")
+            lines.append(f"the alert above did not reach {setting} ({delivery_failure(error)})")
     now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
     stamped = [f"{now}  {line}" for line in lines]
     for line in stamped:
@@ -57,8 +57,8 @@ def hand_over(settings: Settings, line: str) -> None:
         )
 
 
-def reason(error: Exception) -> str:
-    """What kind of failure it was, in a word or two."""
+def delivery_failure(error: Exception) -> str:
+    """Why an alert could not be delivered, in a word or two."""
     match error:
         case requests.HTTPError() if error.response is not None:
             return f"status {error.response.status_code}"

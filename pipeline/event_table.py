@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
-from pipeline.lake import Lake, read_parquet, write_json, write_parquet
+from pipeline.lake import Lake, file_sha256, read_parquet, write_json, write_parquet
 from pipeline.names import KINDS
 from pipeline.schemas import EVENT_TABLE, Type
 
@@ -47,7 +47,7 @@ class EventTable:
     @property
     def as_of(self) -> datetime:
         """The time of the newest event."""
-        return newest(self.events.lazy())
+        return newest_time(self.events.lazy())
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Split:
 
 
 def is_time_zone(name: str) -> bool:
-    """Whether Python and polars both know `name`; Python alone knows the machine's `localtime`, for one."""
+    """Whether an event table may have this time zone: Python alone knows `localtime`, polars does not."""
     try:
         ZoneInfo(name)
         pl.Series([datetime(2000, 1, 1)]).dt.replace_time_zone(name)
@@ -152,13 +152,13 @@ def build_event_table(
     assert isinstance(first, datetime)
     validation_start = boundary - (boundary - first) / 10
     events = (
-        numbered(rows, ids, name)
+        with_node_ids(rows, ids, name)
         .sort("created_at", maintain_order=True)
         .with_row_index("idx")
         .with_columns(split=split_by_time(validation_start, boundary))
     )
-    graph = numbered(empty("associations") if associations is None else associations, ids, name)
-    ties = numbered(
+    graph = with_node_ids(empty("associations") if associations is None else associations, ids, name)
+    ties = with_node_ids(
         empty("association_events") if association_events is None else association_events, ids, name
     )
     if features is not None and len(features) != len(node_names):
@@ -198,7 +198,7 @@ def build_event_table(
             **({"own_columns": named} if named else {}),
         },
     )
-    table.metadata["stats"] = dataset_stats(table)
+    table.metadata["stats"] = table_2_stats(table)
     if violations := check_event_table(table):
         raise ValueError(f"dataset {name!r}: " + "; ".join(violations))
     return table
@@ -215,7 +215,7 @@ def split_by_time(validation_start: datetime, test_start: datetime) -> pl.Expr:
     )
 
 
-def numbered(rows: pl.DataFrame, ids: pl.DataFrame, dataset: str) -> pl.DataFrame:
+def with_node_ids(rows: pl.DataFrame, ids: pl.DataFrame, dataset: str) -> pl.DataFrame:
     """`rows` in their order with node ids u and v beside the names source and target."""
     if "source" not in rows.columns:
         return rows
@@ -251,7 +251,7 @@ def shaped(rows: pl.DataFrame, frame: str, own_columns: Sequence[str] = ()) -> p
     return rows.select(pl.col(column).cast(dtype) for column, dtype in schema.items())
 
 
-def dataset_stats(table: EventTable) -> dict[str, int]:
+def table_2_stats(table: EventTable) -> dict[str, int]:
     """The dataset's row of the paper's Table 2.
 
     Training counts include the validation period. Associations are entries of the graph of the dataset's own
@@ -314,7 +314,7 @@ def check_event_table(table: EventTable) -> list[str]:
         if not getattr(table, frame)[column].drop_nulls().is_finite().all()
     ]
     wrong += split_violations(table)
-    if table.metadata["stats"] != dataset_stats(table):
+    if table.metadata["stats"] != table_2_stats(table):
         wrong.append("counts differ from the stats")
     return wrong
 
@@ -349,7 +349,7 @@ def write_event_table(table: EventTable, folder: Path) -> dict[str, Any]:
         raise ValueError(f"event table {table.name!r} is not written: " + "; ".join(violations))
     for frame in SCHEMAS:
         write_parquet(getattr(table, frame), folder / f"{frame}.parquet")
-    hashes = {f"{frame}.parquet": sha256(folder / f"{frame}.parquet") for frame in SCHEMAS}
+    hashes = {f"{frame}.parquet": file_sha256(folder / f"{frame}.parquet") for frame in SCHEMAS}
     metadata = {**table.metadata, "sha256": hashes}
     trained_on = {"sha256": hashes, "own_relations": metadata["own_relations"], "split": metadata["split"]}
     metadata["fingerprint"] = hashlib.sha256(json.dumps(trained_on, sort_keys=True).encode()).hexdigest()
@@ -370,7 +370,7 @@ def read_event_table(folder: Path) -> EventTable:
         raise ValueError(f"{folder / 'dataset.json'} is not JSON ({error}): {remedy}") from None
     for file, expected in metadata["sha256"].items():
         path = folder / file
-        if not path.exists() or sha256(path) != expected:
+        if not path.exists() or file_sha256(path) != expected:
             raise ValueError(
                 f"{path} is not the file that dataset.json describes, the table is half replaced: {remedy}"
             )
@@ -383,12 +383,6 @@ def dataset_names(lake: Lake) -> list[str]:
     return sorted(path.parent.name for path in lake.dataset("*").parent.glob("*/dataset.json"))
 
 
-def newest(events: pl.LazyFrame) -> datetime:
+def newest_time(events: pl.LazyFrame) -> datetime:
     """The time of the newest of some events."""
     return events.select(pl.col("created_at").max()).collect().item()
-
-
-def sha256(path: Path) -> str:
-    """Hex digest of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

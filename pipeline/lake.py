@@ -1,5 +1,6 @@
 """The lake: where every file is kept under one home, and how files are written whole or not at all."""
 
+import hashlib
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from typing import Any
 import polars as pl
 
 
-def machine() -> str:
+def machine_name() -> str:
     """This machine among those that share a home, as it stands in names of files.
 
     A container may have its host's name and numbers of processes of its own: it is a machine for itself.
@@ -26,7 +27,7 @@ def machine() -> str:
     return f"{name}-{numbering.stat().st_ino}" if numbering.exists() else name
 
 
-MACHINE = machine()
+MACHINE = machine_name()
 
 
 @dataclass(frozen=True)
@@ -244,3 +245,9 @@ def write_text(text: str, path: Path) -> None:
 def write_json(value: Any, path: Path) -> None:  # noqa: ANN401 - JSON is any value
     """Write `value` as readable JSON, whole or not at all."""
     write_text(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n", path)
+
+
+def file_sha256(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

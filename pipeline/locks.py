@@ -23,7 +23,8 @@ from typing import Self
 import msgspec
 
 from pipeline.lake import is_alive
-from pipeline.progress import announce, duration
+from pipeline.progress import announce
+from pipeline.text import duration
 
 SECONDS_BETWEEN_TRIES = 0.2
 

@@ -31,8 +31,8 @@ class Metric:
         return one < other if self.lower_is_better else one > other
 
 
-def hits_at(k: int) -> Metric:
-    """The share of true partners among the first `k`."""
+def hits_metric(k: int) -> Metric:
+    """The metric HITS@k: the share of true partners among the first `k`."""
     return Metric(
         f"hits_at_{k}",
         f"HITS@{k}",
@@ -48,7 +48,7 @@ MAR = Metric(
     decimals=1,
 )
 MRR = Metric("mrr", "MRR", "mean of 1 / (rank + 1); higher is better")
-HITS_AT = {k: hits_at(k) for k in (1, 3, 10)}
+HITS_AT = {k: hits_metric(k) for k in (1, 3, 10)}
 # In the order of the columns.
 METRICS = (MAR, HITS_AT[10], MRR, HITS_AT[1], HITS_AT[3])
 # Those of the paper's Table 3.
@@ -58,6 +58,6 @@ BRIEF_METRICS = (MAR, HITS_AT[10], MRR)
 
 
 def baseline_label(baseline: str, relation: str | None = None) -> str:
-    """A predictor that learns nothing, as a person reads it."""
+    """The name of a predictor that learns nothing, as a person reads it."""
     words = baseline.replace("_", " ")
     return f"{words}: {relation}" if relation else words

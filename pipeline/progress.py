@@ -15,20 +15,11 @@ from typing import Self, TypeVar
 
 from tqdm import tqdm
 
+from pipeline.text import duration
+
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_GLANCES = 0.3
 tqdm.set_lock(RLock())  # a bar belongs to one process: tqdm's own lock leaves a semaphore behind it
-
-
-def duration(seconds: float) -> str:
-    """A span of time as a person says it: `45 s`, `3 min 20 s`, `1 h 42 min`."""
-    whole = round(max(seconds, 0))
-    if whole < 60:
-        return f"{whole} s"
-    large, small, units = (
-        (*divmod(whole, 60), ("min", "s")) if whole < 3600 else (*divmod(round(whole / 60), 60), ("h", "min"))
-    )
-    return f"{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
 
 
 @dataclass(frozen=True)

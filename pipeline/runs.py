@@ -45,14 +45,14 @@ class SessionRecord:
 
     def __init__(self, lake: Lake, side_by_side: int) -> None:
         self.lake = lake
-        now = utc_now()
+        now = recorded_now()
         self.session = Session(now, now, False, commit(), Machine.here(), side_by_side)
         write_session(self.session, lake)
 
     def note(self, *trainings: FinishedTraining, finished: bool = False) -> None:
         """A step is done: perhaps `trainings`, perhaps the last."""
         every = (*self.session.trainings, *trainings)
-        self.session = replace(self.session, ended=utc_now(), finished=finished, trainings=every)
+        self.session = replace(self.session, ended=recorded_now(), finished=finished, trainings=every)
         write_session(self.session, self.lake)
 
 
@@ -69,6 +69,6 @@ def write_session(session: Session, lake: Lake) -> None:
     write_json({"sessions": msgspec.to_builtins([*earlier, session])}, lake.sessions)
 
 
-def utc_now() -> datetime:
-    """This moment, naive and in UTC as every time of the system."""
+def recorded_now() -> datetime:
+    """The time that a session's record gets: this moment, naive and in UTC as every time of the system."""
     return datetime.now(UTC).replace(tzinfo=None)

@@ -51,7 +51,7 @@ class SettingError(ValueError):
     """A setting is wrong; the message names the variable, where it is set, and what it takes."""
 
 
-def read_day(value: object) -> object:
+def read_date(value: object) -> object:
     """A date from its text; the library's own reading would take a bare number for seconds since 1970."""
     return date.fromisoformat(value) if isinstance(value, str) else value
 
@@ -112,7 +112,7 @@ class Takes:
 
 
 Folder = Annotated[Path, AfterValidator(Path.expanduser)]
-Day = Annotated[date, BeforeValidator(read_day)]
+Day = Annotated[date, BeforeValidator(read_date)]
 Moment = Annotated[datetime, BeforeValidator(read_moment)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(read_names)]
 Zone = Annotated[str, AfterValidator(checked_zone), Takes("a time zone such as America/Toronto")]
@@ -344,12 +344,12 @@ class Settings(BaseSettings):
             wrong = ours[variable(name)]
             raise SettingError(
                 f"{variable(name)} is {shown(wrong.text.strip())!r} in {wrong.source}; "
-                f"it takes {takes(cls.model_fields[name])}"
+                f"it takes {values_taken(cls.model_fields[name])}"
             ) from None
 
     def environment(self) -> dict[str, str]:
         """Every setting as its variable, such that `from_environment` reads it back."""
-        return {variable(name): written(getattr(self, name)) for name in type(self).model_fields}
+        return {variable(name): setting_text(getattr(self, name)) for name in type(self).model_fields}
 
     @classmethod
     def load(cls) -> Self:
@@ -466,18 +466,18 @@ KINDS: dict[Any, str] = {
 }
 
 
-def takes(field: FieldInfo) -> str:
-    """What a setting may be, in words."""
+def values_taken(field: FieldInfo) -> str:
+    """Which values a setting takes, in words, for every message and page."""
     for part in field.metadata:
         if isinstance(part, Takes):
             return part.words
     optional = isinstance(field.annotation, UnionType)
     kind = KINDS[get_args(field.annotation)[0] if optional else field.annotation]
-    bounds = [text for part in field.metadata if (text := bound(part))]
+    bounds = [text for part in field.metadata if (text := bound_in_words(part))]
     return ", ".join([kind, *bounds]) + (", or nothing for no limit" if optional else "")
 
 
-def bound(part: object) -> str:
+def bound_in_words(part: object) -> str:
     """A bound of a setting in words; nothing for what is no bound."""
     match part:
         case Ge():
@@ -491,7 +491,7 @@ def bound(part: object) -> str:
     return ""
 
 
-def written(value: object) -> str:
+def setting_text(value: object) -> str:
     """A setting's value as text; nothing for none."""
     match value:
         case None:

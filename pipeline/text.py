@@ -14,12 +14,12 @@ LONGEST_VALUE = 200  # characters of a value that a message repeats
 
 def printable(name: str) -> str:
     """`name` on one line that any format takes; a NUL is written `\\u0000`."""
-    return IN_A_NAME.sub(code, name)
+    return IN_A_NAME.sub(character_code, name)
 
 
 def printable_document(text: str) -> str:
     """`text` with its lines and tabs; else what a format forbids by its code, which JSON in it reads back."""
-    return IN_A_DOCUMENT.sub(code, text)
+    return IN_A_DOCUMENT.sub(character_code, text)
 
 
 def shortened(value: object) -> str:
@@ -31,6 +31,17 @@ def shortened(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
-def code(match: re.Match[str]) -> str:
+def character_code(match: re.Match[str]) -> str:
     """A character by its code, as JSON writes it."""
     return f"\\u{ord(match[0]):04x}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time as a person says it: `45 s`, `3 min 20 s`, `1 h 42 min`."""
+    whole = round(max(seconds, 0))
+    if whole < 60:
+        return f"{whole} s"
+    large, small, units = (
+        (*divmod(whole, 60), ("min", "s")) if whole < 3600 else (*divmod(round(whole / 60), 60), ("h", "min"))
+    )
+    return f"{large} {units[0]}" + (f" {small} {units[1]}" if small else "")

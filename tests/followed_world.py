@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.following.events import FOLLOWED_EVENTS
 from pipeline.following.files import FollowingFiles
-from pipeline.following.record import DayRecord, publish, write_record
+from pipeline.following.record import DayRecord, publish_rows, write_record
 from pipeline.following.rule import FOLLOWING
 from pipeline.following.window import DAY, end_of
 from pipeline.lake import Lake, write_parquet
@@ -27,10 +27,10 @@ def store_followed(lake: Lake, names: Sequence[str], days: int = 10) -> list[dat
     )
     followed = [START + number * DAY for number in range(days)]
     for day in followed:
-        publish(forecast(names, day, random), FORECASTS, files.forecasts(day))
+        publish_rows(forecast(names, day, random), FORECASTS, files.forecasts(day))
         if day > START:
             write_parquet(events(names, day), files.events(START, day))
-            publish(scores(day, random), FORECAST_SCORES, files.scores(day))
+            publish_rows(scores(day, random), FORECAST_SCORES, files.scores(day))
         write_record(lake, DayRecord(day, str(day), START, None, events=len(names), seconds=0.5))
     return followed
 

@@ -26,9 +26,9 @@ from pipeline.event_table import (
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.baselines import baselines
+from pipeline.results.dataset_stats import write_dataset_stats
 from pipeline.results.metrics import write_link_prediction, write_training_curves
-from pipeline.results.waits import DAY, HOUR, bin_of, no_learn_forecasts, past_of, scored, waits_between
-from pipeline.results.warehouse import write_dataset_stats
+from pipeline.results.waits import DAY, HOUR, bin_of, no_learn_forecasts, past_of, wait_scores, waits_between
 from pipeline.schemas import CALIBRATION, NEXT_EVENT_TIME, REASONS, TRAINED
 
 START = datetime(2013, 1, 1)
@@ -189,7 +189,7 @@ def store_waits(lake: Lake, dataset: str) -> None:
     edges = np.array([0, 1, HOUR, 6 * HOUR, DAY, 7 * DAY, 400 * DAY], dtype=np.float64)
     trivial = dict(no_learn_forecasts(waits, past_of(waits), past_of(waits), edges))
     masses = (np.eye(len(edges) - 1)[bin_of(waits.seconds, edges)] + trivial["histogram"]) / 2
-    scores = scored(waits, edges, ("hazard", masses), trivial.items())
+    scores = wait_scores(waits, edges, ("hazard", masses), trivial.items())
     origin = {"dataset": dataset, "as_of": table.as_of, "fingerprint": table.metadata["fingerprint"]}
     for result, rows in zip((NEXT_EVENT_TIME, CALIBRATION), scores, strict=True):
         for_each = rows.join(SUBJECTS, how="cross").with_columns(

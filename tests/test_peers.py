@@ -14,7 +14,7 @@ from benchmarks.peers.fit import rank
 from benchmarks.peers.peer import Edges, Peer, load_edges
 from pipeline.event_table import read_event_table
 from pipeline.names import NEVER_SEEN, SEEN
-from pipeline.results.metrics import metrics, mid_ranks
+from pipeline.results.metrics import metric_aggregations, mid_ranks
 from tests.small_world import small_table, write_table
 
 DAYS = pl.Series([datetime(2024, 1, 1) + timedelta(hours=6 * number) for number in range(40)])
@@ -70,7 +70,7 @@ def test_metrics_by_event_average_to_those_of_all_events_and_seeds() -> None:
         for r in random.random((2, 2, 40)) * 20
     ]
     ranked = pl.concat(seeds)
-    whole = ranked.select(metrics()).row(0, named=True)
+    whole = ranked.select(metric_aggregations()).row(0, named=True)
     each = by_event(ranked)
     for name in ("mar", "hits_at_10", "mrr"):
         assert each[name].mean() == pytest.approx(whole[name])

@@ -44,13 +44,14 @@ def follow_archive(
     from model.following.day import follow_until
     from pipeline.cluster.run import run_task
     from pipeline.cluster.task import Task
-    from pipeline.following.bring import bring, days_needed
+    from pipeline.following.archive_days import days_needed
+    from pipeline.following.bring import bring_window
     from pipeline.following.rule import follow_rule
     from pipeline.results.warehouse import build_warehouse
     from pipeline.sources.gharchive.source import event_rules, fetch_settings
 
     lake, rule = settings.lake, follow_rule(settings)  # refused before days are brought, not after
-    bring(
+    bring_window(
         lake,
         days_needed(settings, last, first),
         fetch_settings(settings),

@@ -9,9 +9,9 @@ from rich.console import Console
 from assets.headless.learning import Learning, Training
 from assets.headless.side_by_side import Outcome
 from assets.headless.steps import Step
-from pipeline.progress import duration
 from pipeline.settings import Settings
 from pipeline.show.terminal import print_tables
+from pipeline.text import duration
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from pipeline.progress import State, duration
+from pipeline.progress import State
+from pipeline.text import duration
 
 SECONDS_BETWEEN_LINES = 60.0
 

@@ -24,7 +24,8 @@ from assets.versions import version_of_facts, version_of_files, version_tags
 from pipeline import clock
 from pipeline.cluster.run import run_task
 from pipeline.cluster.task import Task
-from pipeline.following.bring import bring, days_needed
+from pipeline.following.archive_days import days_needed
+from pipeline.following.bring import bring_window
 from pipeline.following.files import FollowingFiles
 from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
 from pipeline.following.record import followed_days, published_scores, read_record
@@ -66,7 +67,7 @@ def following_archive(context: AssetExecutionContext, settings: ResourceParam[Se
     """
     last = date.fromisoformat(context.partition_keys[-1])
     window = days_needed(settings, last, None)
-    changed = bring(
+    changed = bring_window(
         settings.lake,
         window,
         fetch_settings(settings),

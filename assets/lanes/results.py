@@ -22,10 +22,11 @@ from assets.metadata import shown
 from assets.versions import version_of_files
 from pipeline.lake import Lake, read_parquet
 from pipeline.results.agreement import write_attention_auc
+from pipeline.results.dataset_stats import write_dataset_stats
 from pipeline.results.leaderboard import datasets_lost
 from pipeline.results.metrics import write_link_prediction, write_training_curves
 from pipeline.results.trained import trained_variants
-from pipeline.results.warehouse import build_warehouse, write_dataset_stats
+from pipeline.results.warehouse import build_warehouse
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
 from pipeline.storage.share import results_shared

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.names import HITS_AT, MAR, MRR, NEVER_SEEN, Metric
-from pipeline.results.metrics import metrics
+from pipeline.results.metrics import metric_aggregations
 
 SHOWN = (MAR, HITS_AT[10], MRR)
 DRAWS = 2000
@@ -15,7 +15,7 @@ DRAWS = 2000
 
 def by_event(ranked: pl.DataFrame) -> pl.DataFrame:
     """Each event's metrics, the mean over seeds, in the events' order; from idx, rank_v and rank_u."""
-    return ranked.group_by("idx").agg(metrics()).sort("idx")
+    return ranked.group_by("idx").agg(metric_aggregations()).sort("idx")
 
 
 @dataclass(frozen=True)

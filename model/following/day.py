@@ -12,23 +12,24 @@ from msgspec import convert
 from model.following.families import family_of
 from model.following.lane import MOST_RANKED, Lane, prune
 from model.following.switch import is_not_worse
-from pipeline.following.choice import Choice, choice_days, make_choice, stored_choice
+from pipeline.following.archive_days import require_days
+from pipeline.following.choice import Choice, days_of_choices, make_choice, stored_choice
 from pipeline.following.digest import digest_of
-from pipeline.following.events import FollowedDays, require_days
+from pipeline.following.events import FollowedDays
 from pipeline.following.files import FollowingFiles
 from pipeline.following.forecasts import forecast_rows
 from pipeline.following.record import (
     DayRecord,
     asked_start,
     followed_days,
-    forget_days,
-    note_start,
-    publish,
+    forget_followed_days,
+    note_asked_start,
+    publish_rows,
     read_record,
     write_record,
 )
 from pipeline.following.rule import FOLLOWING, LATE_DAYS, FollowRule
-from pipeline.following.scores import baseline_rows, communications, happened, model_rows
+from pipeline.following.scores import baseline_rows, happened, model_rows, scored_communications
 from pipeline.following.window import DAY, Window, end_of
 from pipeline.lake import Lake, sweep
 from pipeline.locks import hold
@@ -70,9 +71,9 @@ def start_day(lake: Lake, rule: FollowRule, last: date, first: date | None, log:
     if first is not None:
         require_days(lake, wanted, last)
         make_choice(lake, rule, wanted, wanted)
-        note_start(lake, wanted)
+        note_asked_start(lake, wanted)
     if days:
-        forget_days(lake)
+        forget_followed_days(lake)
         if log is not None:
             log(f"following begins again, as of {wanted} instead of {days[0]}")
     return wanted
@@ -131,7 +132,7 @@ class Chain:
 
     def lanes_of_next(self, before: DayRecord) -> tuple[date, date | None]:
         """Who is served on the day after `before`, and who challenges."""
-        days = choice_days(self.lake, self.start)
+        days = days_of_choices(self.lake, self.start)
         challenger = before.challenger
         if before.day in days and before.day > self.start:
             is_other = self.choice(before.day).digest != self.choice(before.serving).digest
@@ -159,12 +160,12 @@ class Chain:
         digest, files = self.digest(day, before), FollowingFiles.of(self.lake)
         serving, challenger = (self.start, None) if before is None else self.lanes_of_next(before)
         if before is not None:
-            publish(self.scores(day, before), FORECAST_SCORES, files.scores(day))
+            publish_rows(self.scores(day, before), FORECAST_SCORES, files.scores(day))
         for lane in (*self.lanes(serving), *(self.lanes(challenger) if challenger else ())):
             lane.at(day)
         if challenger and is_not_worse(self.lanes(challenger)[0], self.lanes(serving)[0], day):
             serving, challenger = challenger, None
-        publish(self.forecasts(day, serving), FORECASTS, files.forecasts(day))
+        publish_rows(self.forecasts(day, serving), FORECASTS, files.forecasts(day))
         events, _ = self.lanes(serving)[0].days.of(day)
         record = DayRecord(
             day, digest, serving, challenger, events.height, round(time.perf_counter() - started, 3)
@@ -180,7 +181,7 @@ class Chain:
         events, _ = lanes[0].days.of(day)
         past, digests = lanes[0].days.between(choice.window.first, day - DAY)
         nodes = len(choice.names)
-        positions, came = communications(events, MOST_RANKED, nodes), happened(events, nodes)
+        positions, came = scored_communications(events, MOST_RANKED, nodes), happened(events, nodes)
         u, v = events[positions.tolist()].select("u", "v").to_numpy().T
         rows = []
         for lane in lanes:
@@ -205,7 +206,7 @@ class Chain:
 
     def choose_anew(self, day: date, *, is_last: bool) -> None:
         """Choose people on a day on which it is time, or on the last one if the rule is another now."""
-        days = choice_days(self.lake, self.start)
+        days = days_of_choices(self.lake, self.start)
         if day in days or day == self.start:
             self.choice(day)
             return

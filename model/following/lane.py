@@ -23,7 +23,7 @@ from pipeline.following.events import FollowedDays
 from pipeline.following.files import FollowingFiles
 from pipeline.following.outlook import Block, Outlook
 from pipeline.following.rule import FOLLOWING, JUDGED_DAYS
-from pipeline.following.scores import Given, communications, happened, listed_ranks, pair_scores
+from pipeline.following.scores import Given, happened, listed_ranks, pair_scores, scored_communications
 from pipeline.following.window import DAY, Window, end_of
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.results.metrics import mid_ranks
@@ -215,7 +215,7 @@ class Lane:
         nodes = len(self.choice.names)
         came = happened(events, nodes)
         expected = model.outlook(came)
-        ranks = model.follower.rank(events, communications(events, MOST_RANKED, nodes))
+        ranks = model.follower.rank(events, scored_communications(events, MOST_RANKED, nodes))
         model.follower.learn(events, day)
         model.chance.observe(expected, day, came)
         self.store(Model(day, model.follower, model.chance), ranks)

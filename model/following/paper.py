@@ -30,8 +30,8 @@ from model.stream import COMMUNICATION, Stream
 from pipeline.following.forecasts import PARTNERS
 from pipeline.following.outlook import EVERYONE, FEW, Outlook, Row
 from pipeline.following.rule import FOLLOWING
-from pipeline.following.scores import RANKED, communications
-from pipeline.following.window import Window, span
+from pipeline.following.scores import RANKED, scored_communications
+from pipeline.following.window import Window, file_day_span
 from pipeline.progress import Progress
 from pipeline.results.pairs import Pairs
 from pipeline.variants import Variant
@@ -63,9 +63,9 @@ class PaperFamily:
         """Epochs over the latest of `past`; the one that ranks `judged` best is chosen."""
         torch.set_num_threads(1)
         started = time.perf_counter()
-        begin, settings = span(window.first)[0], self.settings
+        begin, settings = file_day_span(window.first)[0], self.settings
         run = new_run(stream_of(past, begin, nodes), self.variant, settings)
-        positions = communications(judged, MOST_MEASURED, nodes)
+        positions = scored_communications(judged, MOST_MEASURED, nodes)
         measured: list[float] = []
         best = PaperFollower.after(self, begin, run)
         for epoch in range(settings.epochs):

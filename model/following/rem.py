@@ -30,8 +30,8 @@ from model.stream import Stream
 from pipeline.following.events import FOLLOWED_EVENTS
 from pipeline.following.outlook import EVERYONE, FEW, Outlook, Row
 from pipeline.following.rule import FOLLOWING
-from pipeline.following.scores import RANKED, communications
-from pipeline.following.window import Window, span
+from pipeline.following.scores import RANKED, scored_communications
+from pipeline.following.window import Window, file_day_span
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
 from pipeline.results.metrics import mid_ranks
@@ -66,7 +66,7 @@ class RemFamily:
         """Epochs over the latest of `past`; the one that ranks `judged` best is chosen."""
         torch.set_num_threads(1)
         started = time.perf_counter()
-        begin = span(window.first)[0]
+        begin = file_day_span(window.first)[0]
         types = types_of(past)
         history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))
         follower = RemFollower(self, begin, types, new_fit(self.layout(types), self.settings), history)
@@ -75,7 +75,7 @@ class RemFamily:
         sample_random = np.random.default_rng(2_013)
         measured: list[float] = []
         best = follower.fit
-        positions = communications(judged, MOST_MEASURED, nodes)
+        positions = scored_communications(judged, MOST_MEASURED, nodes)
         for epoch in range(self.settings.epochs):
             follower.history = from_arrays(to_arrays(history))
             label = f"{self.variant.name}: epoch {epoch + 1}/{self.settings.epochs}"

@@ -11,7 +11,7 @@ from model.history.reading import Answers, Pass
 from model.history.registry import Statistic
 from model.rem.audience import NOBODY, audience_of
 from model.rem.network import Layout, Weights, log_intensities, log_intensity
-from pipeline.progress import duration
+from pipeline.text import duration
 
 LEAST = 0.05  # a contribution to log λ below this is not worth a word
 MOST_WORDS = 3

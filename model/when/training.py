@@ -17,7 +17,7 @@ from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_mass
 from model.when.questions import after_events, ask_pairs
 from model.when.settings import FINISHED, WhenSettings, identity_of_waits, is_learned
 from pipeline.lake import write_json, write_parquet
-from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, scored, waits_between
+from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, wait_scores, waits_between
 from pipeline.schemas import CALIBRATION, FINGERPRINT, NEXT_EVENT_TIME, TABLE_END, Table
 
 SEED = 0
@@ -124,7 +124,9 @@ def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     masses = forecast_masses(network, remembered.context[after], remembered.evidence[after])
     past = past_of(waits)
     trivial = no_learn_forecasts(earlier, past[np.arange(len(earlier))], past[sample[after]], edges)
-    return network, scored(judged[np.searchsorted(rows, sample[after])], edges, (LEARNED, masses), trivial)
+    return network, wait_scores(
+        judged[np.searchsorted(rows, sample[after])], edges, (LEARNED, masses), trivial
+    )
 
 
 def pair_waits(stream: Stream) -> Waits:
@@ -154,4 +156,4 @@ def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     masses = moved_to(pair_masses(rates, edges), edges, believed)
     past = past_of(waits)
     trivial = no_learn_forecasts(earlier, past[np.arange(len(earlier))], past[rows], edges)
-    return hazard, scored(judged, edges, (LEARNED, masses), trivial)
+    return hazard, wait_scores(judged, edges, (LEARNED, masses), trivial)

@@ -12,7 +12,7 @@ from distributed.client import FutureCancelledError
 
 from pipeline.cluster.software import Software
 from pipeline.cluster.task import ClusterError, Log, Made, Task
-from pipeline.cluster.worker import TOPIC, News, Order, perform
+from pipeline.cluster.worker import TOPIC, News, Order, perform_order
 from pipeline.lake import Lake, temporary_name
 from pipeline.progress import State, announce, pass_on
 from pipeline.storage.share import bring
@@ -118,7 +118,7 @@ class Session:
         """Order a task; whoever of the workers is free takes it."""
         key = f"{task.name}-{uuid4().hex}"
         order = Order(key, task, self.lake, self.mark, Software.here())
-        future = self.client.submit(perform, order, key=key, pure=False)
+        future = self.client.submit(perform_order, order, key=key, pure=False)
         self.orders[key] = task, future
         future.add_done_callback(lambda ended: self.heard.put(ended.key))
 

@@ -3,11 +3,14 @@
 import hashlib
 import platform
 import re
+import socket
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Self
+
+from pipeline.cluster.task import ClusterError
 
 OURS = "latent-dynamic-graphs"
 ROOMS = ("pipeline", "model", "assets")
@@ -27,7 +30,7 @@ class Software:
     def here(cls) -> Self:
         """The software of this process."""
         required = [re.split(r"[^\w.-]", line)[0] for line in requires(OURS) or () if "extra ==" not in line]
-        packages = {name: installed(name) for name in (*required, "distributed")}
+        packages = {name: installed_version(name) for name in (*required, "distributed")}
         return cls(".".join(platform.python_version_tuple()[:2]), code_digest(), packages)
 
     def differences(self, other: Self) -> list[str]:
@@ -41,8 +44,8 @@ class Software:
         ]
 
 
-def installed(package: str) -> str:
-    """The version of a package."""
+def installed_version(package: str) -> str:
+    """The version of a package that client and workers must have alike."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -55,3 +58,13 @@ def code_digest() -> str:
     for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
         total.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()[:12]
+
+
+def refuse_other_software(software: Software) -> None:
+    """An error unless the client's software is this worker's."""
+    if mismatches := software.differences(Software.here()):
+        raise ClusterError(
+            f"the worker on {socket.gethostname()} has other software ({'; '.join(mismatches)}): its results "
+            "might differ. Install the same commit with the same requirements on every machine, then start "
+            "its workers again"
+        )

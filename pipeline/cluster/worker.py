@@ -16,7 +16,7 @@ import msgspec
 from distributed import Worker, get_worker
 from distributed.core import Status
 
-from pipeline.cluster.software import Software
+from pipeline.cluster.software import Software, refuse_other_software
 from pipeline.cluster.task import ClusterError, Task
 from pipeline.lake import Lake
 from pipeline.locks import hold
@@ -53,7 +53,7 @@ class News:
     state: State | None = None
 
 
-def perform(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns
+def perform_order(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns
     """Do the task of `order` on this worker."""
     worker = get_worker()
     refuse_other_software(order.software)
@@ -64,7 +64,7 @@ def perform(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns
         refuse_other_home(lake, task)
 
     def tell(news: News) -> None:
-        if not is_wanted(worker, order.key):
+        if not is_awaited(worker, order.key):
             raise AbandonedError(f"{task.name} was called off")
         worker.log_event(TOPIC, msgspec.to_builtins(news))
 
@@ -81,7 +81,7 @@ def perform(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns
             return task.run(lake, log)
 
 
-def is_wanted(worker: Worker, key: str) -> bool:
+def is_awaited(worker: Worker, key: str) -> bool:
     """Whether somebody still waits for what this worker does."""
     task = worker.state.tasks.get(key)
     return task is not None and task.state != "cancelled" and worker.status not in GONE
@@ -91,16 +91,6 @@ def is_wanted(worker: Worker, key: str) -> bool:
 def own_home() -> Path:
     """Where this worker finds the home."""
     return Settings.load().home.absolute()
-
-
-def refuse_other_software(software: Software) -> None:
-    """An error unless the client's software is this worker's."""
-    if mismatches := software.differences(Software.here()):
-        raise ClusterError(
-            f"the worker on {socket.gethostname()} has other software ({'; '.join(mismatches)}): its results "
-            "might differ. Install the same commit with the same requirements on every machine, then start "
-            "its workers again"
-        )
 
 
 def refuse_other_home(lake: Lake, task: Task) -> None:

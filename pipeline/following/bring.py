@@ -1,18 +1,16 @@
-"""Bringing the archive's days: which are needed, which to ask for again, and reading only what changed."""
+"""Bringing the archive's days into the lake, and reading only those that changed."""
 
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from pipeline.following.record import asked_start, followed_days
-from pipeline.following.rule import LATE_DAYS
-from pipeline.following.window import DAY, Window, window_until
+from pipeline.following.archive_days import days_to_ask, days_to_forget, read_statuses
+from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
-from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path, read_account
 from pipeline.sources.gharchive.days import (
     bring_days,
@@ -28,38 +26,9 @@ from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import readings_folder
 
 Log = Callable[[str], None]
-REACH = 2  # days: a day that changes has its neighbours read again, and each of these looks at its own
 
 
-def days_needed(settings: Settings, last: date, first: date | None) -> Window:
-    """The days that must be in the lake to follow up to `last`: the first window, and all since."""
-    followed, asked = followed_days(settings.lake), asked_start(settings.lake)
-    begun = followed[:1] or ([] if asked is None else [asked])
-    start = min([*begun, last if first is None else first - DAY])
-    return Window(window_until(start, settings.follow_days).first, last)
-
-
-def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:
-    """The days of `window` to ask the archive for, in order.
-
-    `statuses` holds those of the hours of each day that was read. Asked for are days that were never read,
-    days with failed hours, and each of the last 14: whether a file was replaced, or a missing one published
-    late, is known only by asking, and asking for what is unchanged costs one empty answer an hour.
-    """
-    return [
-        day
-        for day in window
-        if day not in statuses or "failed" in statuses[day] or (window.last - day).days < LATE_DAYS
-    ]
-
-
-def read_statuses(lake: Lake, days: Iterable[date]) -> dict[date, list[str]]:
-    """The statuses of the hours of those of `days` that were read."""
-    accounts = {day: read_account(account_path(lake, day)) for day in days}
-    return {day: account["status"].to_list() for day, account in accounts.items() if account is not None}
-
-
-def bring(
+def bring_window(
     lake: Lake,
     window: Window,
     fetching: FetchSettings,
@@ -145,16 +114,6 @@ def read_changed(
 def mark_of_unsettled(lake: Lake, day: date) -> Path:
     """The file that is there while a day and its neighbours are being read."""
     return lake.github_accounts / f".date={day.isoformat()}.unsettled"
-
-
-def days_to_forget(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:
-    """The days of `window` whose readings nothing needs: neither they nor days near them are asked for.
-
-    A day that somebody asks for all the same is fetched and read anew.
-    """
-    near = range(-REACH, REACH + 1)
-    needed = {day + number * DAY for day in days_to_ask(window, statuses) for number in near}
-    return [day for day in window if day not in needed]
 
 
 def neighbours(lake: Lake, day: date) -> list[date]:

@@ -77,7 +77,7 @@ class Chance:
     def evidence(self, block: Block, day: date) -> np.ndarray:
         """x of the pairs of a block for the events of `day`: (B, W, 5); on the diagonal it means nothing."""
         habit = self.habits(block)
-        return evidence(block.share, habit.sum(1, keepdims=True), habit, day)
+        return chance_evidence(block.share, habit.sum(1, keepdims=True), habit, day)
 
     def hazard(self, block: Block, day: date) -> np.ndarray:
         """Events expected on `day` of each pair of a block: (B, W), zero of a node with itself and nobody."""
@@ -108,7 +108,7 @@ class Chance:
         places = np.searchsorted(self.pairs.keys, keys)
         held = np.append(self.pairs.keys, -1)[places] == keys
         habit = np.where(held, np.append(self.habit, 0.0)[places], 0.0)
-        return self.hazard_of(evidence(share, usual[actor], habit / max(self.days, 1.0), day))
+        return self.hazard_of(chance_evidence(share, usual[actor], habit / max(self.days, 1.0), day))
 
     @threadpool_limits.wrap(limits=1, user_api="blas")  # sums have other bits on other numbers of threads
     def observe(self, outlook: Outlook, day: date, came: Pairs) -> None:
@@ -160,7 +160,7 @@ class Chance:
         self.days = self.days * left + 1
 
 
-def evidence(share: np.ndarray, partners: np.ndarray, habit: np.ndarray, day: date) -> np.ndarray:
+def chance_evidence(share: np.ndarray, partners: np.ndarray, habit: np.ndarray, day: date) -> np.ndarray:
     """x (…, 5) from a pair's share and habit, and the node's usual number of partners."""
     x = np.empty((*np.broadcast_shapes(share.shape, habit.shape), len(BEGIN)))
     x[..., 0] = 1.0

@@ -69,7 +69,7 @@ def stored_choice(lake: Lake, chosen_on: date) -> Choice | None:
     return Choice(Window(*map(date.fromisoformat, facts["window"])), people, facts)
 
 
-def choice_days(lake: Lake, start: date) -> list[date]:
+def days_of_choices(lake: Lake, start: date) -> list[date]:
     """The days on which people were chosen since following began on `start`, in order."""
     notes = sorted((lake.following / "choices").glob("????-??-??.json"))
     return [
@@ -125,8 +125,8 @@ def choose(
         facts = {
             "days": days,
             "missing_days": len(window) - days,
-            "accounts": count(connection, "(select u from pairs union select v from pairs)"),
-            "machines": count(connection, "machines"),
+            "accounts": choice_rows(connection, "(select u from pairs union select v from pairs)"),
+            "machines": choice_rows(connection, "machines"),
         }
     as_named = {name.lower(): name for name in (*rule.accounts, *rule.organizations)}
     if len(why) < 3:
@@ -181,7 +181,7 @@ def peel(connection: duckdb.DuckDBPyConnection, threshold: int) -> int:
     before = -1
     while True:
         connection.execute(ENOUGH, {"threshold": threshold})
-        members = count(connection, "enough")
+        members = choice_rows(connection, "enough")
         if members == before:
             return members
         before = members
@@ -191,8 +191,8 @@ def peel(connection: duckdb.DuckDBPyConnection, threshold: int) -> int:
         )
 
 
-def count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
-    """How many rows there are in one of the tables here."""
+def choice_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+    """How many rows there are in one of the tables by which people are chosen."""
     ((rows,),) = connection.execute(f"select count(*) from {table}").fetchall()  # noqa: S608 - own names
     return rows
 

@@ -6,11 +6,11 @@ from datetime import date, timedelta
 import msgspec
 import polars as pl
 
-from pipeline.following.archive_days import token_of, was_read
+from pipeline.following.archive_days import token_of
 from pipeline.following.choice import Choice
 from pipeline.following.digest import digest_of, digest_of_rows
 from pipeline.following.files import FollowingFiles
-from pipeline.following.window import Window, span
+from pipeline.following.window import Window, file_day_span
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.names import KINDS
 from pipeline.schemas import EVENTS
@@ -31,13 +31,13 @@ def followed_events(lake: Lake, choice: Choice, day: date) -> tuple[pl.DataFrame
         rows = read_parquet(path)
         if facts["inputs"] == inputs and facts["rows"] == digest_of_rows(rows):
             return rows, facts["rows"]
-    rows = read_events(lake, choice, day)
+    rows = read_followed_events(lake, choice, day)
     write_parquet(rows, path)
     write_json({"inputs": inputs, "rows": digest_of_rows(rows)}, note)
     return rows, digest_of_rows(rows)
 
 
-def read_events(lake: Lake, choice: Choice, day: date) -> pl.DataFrame:
+def read_followed_events(lake: Lake, choice: Choice, day: date) -> pl.DataFrame:
     """The same from the events of the archive.
 
     A file is named for when it was crawled and may hold events of before: they count as of the day's first
@@ -50,7 +50,7 @@ def read_events(lake: Lake, choice: Choice, day: date) -> pl.DataFrame:
     with database("1GB", 1) as connection:
         connection.register("names", ids.select("login", "key").to_arrow())
         rows = frame(connection, AMONG, {"files": files, "kinds": list(KINDS)})
-    begin, end = span(day)
+    begin, end = file_day_span(day)
     return (
         rows.filter(pl.col("source") != pl.col("target"))
         .join(ids.select(source="login", u="node"), on="source", maintain_order="left")
@@ -78,12 +78,3 @@ class FollowedDays:
         """The events from one day to another, both inside, and the digest of each day."""
         parts = [self.of(day) for day in Window(first, last)]
         return pl.concat([rows for rows, _ in parts]), [digest for _, digest in parts]
-
-
-def require_days(lake: Lake, first: date, last: date) -> None:
-    """Refuse days that are not in the lake."""
-    if absent := [day for day in Window(first, last) if not was_read(lake, day)]:
-        raise FileNotFoundError(
-            f"{absent[0]} {f'and {len(absent) - 1} more days are' if absent[1:] else 'is'} not in the lake: "
-            "`ldg follow` brings what it needs"
-        )

@@ -53,14 +53,14 @@ def followed_days(lake: Lake) -> list[date]:
     return sorted(date.fromisoformat(path.stem) for path in folder.glob("????-??-??.json"))
 
 
-def forget_days(lake: Lake) -> None:
-    """No day is whole any more; what was published stays until it is replaced."""
+def forget_followed_days(lake: Lake) -> None:
+    """No followed day is whole any more; what was published of it stays until it is replaced."""
     for day in reversed(followed_days(lake)):
         FollowingFiles.of(lake).record(day).unlink(missing_ok=True)
 
 
-def note_start(lake: Lake, start: date) -> None:
-    """Note as of which day following was asked to begin."""
+def note_asked_start(lake: Lake, start: date) -> None:
+    """Record as of which day following was asked to begin."""
     write_text(str(start), lake.following / "start.txt")
 
 
@@ -70,7 +70,7 @@ def asked_start(lake: Lake) -> date | None:
     return date.fromisoformat(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def publish(rows: pl.DataFrame, table: Table, path: Path) -> None:
+def publish_rows(rows: pl.DataFrame, table: Table, path: Path) -> None:
     """Write a day's rows, marked as revised where they are others than those published before."""
     rows = table.cast(rows.with_columns(revised=pl.lit(value=False)))
     if path.exists():

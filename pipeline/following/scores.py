@@ -16,11 +16,11 @@ from pipeline.results.baselines import (
     Observed,
     Predictor,
     decayed_popularity,
-    ranks,
+    predictor_ranks,
     recency_then_popularity,
     undirected,
 )
-from pipeline.results.metrics import metrics, mid_ranks, with_history
+from pipeline.results.metrics import metric_aggregations, mid_ranks, with_history
 from pipeline.results.pairs import Pairs, pair_keys
 from pipeline.schemas import FOLLOWING_BASELINES, FORECAST_SCORES
 
@@ -31,7 +31,7 @@ MOST_COMPARED = 20_000_000  # pairs that the communications of a day are compare
 RANKED = {"position": pl.Int64, "rank_v": pl.Float64, "rank_u": pl.Float64, "log_score": pl.Float64}
 
 
-def communications(events: pl.DataFrame, most: int, nodes: int) -> np.ndarray:
+def scored_communications(events: pl.DataFrame, most: int, nodes: int) -> np.ndarray:
     """The positions of a day's communications; of more than `most`, so many spread evenly over the day.
 
     Ranking one compares it with all `nodes`, twice: in a large network fewer are ranked.
@@ -41,7 +41,7 @@ def communications(events: pl.DataFrame, most: int, nodes: int) -> np.ndarray:
     return every if len(every) <= most else every[np.linspace(0, len(every) - 1, most).round().astype(int)]
 
 
-def numbered(past: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def past_and_day(past: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """The past and the day in one table, as what learns nothing reads it: with `idx`, `split` and `pair`."""
     both = pl.concat([past.with_columns(split=pl.lit("train")), events.with_columns(split=pl.lit("test"))])
     return with_history(both.with_row_index("idx").with_columns(pl.col("idx", "u", "v").cast(pl.Int64)))
@@ -59,17 +59,17 @@ def baseline_rows(
     past: pl.DataFrame, events: pl.DataFrame, positions: np.ndarray, nodes: int, days: int
 ) -> list[dict]:
     """The scores of what learns nothing, on the events at `positions`; `days` is how many the past spans."""
-    table = numbered(past, events)
+    table = past_and_day(past, events)
     judged = table[(positions + past.height).tolist()]
     rows = []
     for how in (ONLINE, AS_FORECAST):
         for name, predictor in zip(FOLLOWING_BASELINES, baseline_predictors(table, nodes), strict=True):
             looking = predictor if how == ONLINE else predictor.frozen
-            ranked = ranks(looking, judged) if judged.height else pl.DataFrame(schema=RANKED)
+            ranked = predictor_ranks(looking, judged) if judged.height else pl.DataFrame(schema=RANKED)
             ranked = ranked.with_columns(judged["pair"])
             row = score_row(name, how, ranked, learns=False)
             if name == "frequency" and how == AS_FORECAST:
-                row |= pair_scores([habit(past, happened(events, nodes), days)])
+                row |= pair_scores([habit_forecast(past, happened(events, nodes), days)])
             rows.append(row)
     return rows
 
@@ -83,7 +83,7 @@ def model_rows(
     scores_of_pairs: dict[str, float],
 ) -> list[dict]:
     """The scores of a model: its ranks online, and of its forecast the ranks (E, 2) and the pair scores."""
-    pair = numbered(past, events)["pair"][(online_ranks["position"].to_numpy() + past.height).tolist()]
+    pair = past_and_day(past, events)["pair"][(online_ranks["position"].to_numpy() + past.height).tolist()]
     as_forecast = pl.DataFrame({"rank_v": forecast_ranks[:, 0], "rank_u": forecast_ranks[:, 1], "pair": pair})
     row = score_row(name, ONLINE, online_ranks.with_columns(pair), learns=True)
     row["log_score"] = online_ranks["log_score"].mean()
@@ -99,8 +99,8 @@ def listed_ranks(scores: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray
 
 def score_row(name: str, how: str, ranked: pl.DataFrame, *, learns: bool) -> dict:
     """A row of `forecast_scores` from ranks and whether their pairs were seen before."""
-    strangers = ranked.filter(pl.col("pair") == NEVER_SEEN).select(metrics()).row(0, named=True)
-    row = ranked.select(metrics()).row(0, named=True)
+    strangers = ranked.filter(pl.col("pair") == NEVER_SEEN).select(metric_aggregations()).row(0, named=True)
+    row = ranked.select(metric_aggregations()).row(0, named=True)
     row |= {"predictor": name, "learns": learns, "how": how, "log_score": None, "brier": None}
     row |= {"never_seen_events": strangers["events"], "never_seen_mar": strangers["mar"]}
     return {column: row[column] for column in SCORES}
@@ -121,8 +121,8 @@ class Given:
     weight: np.ndarray  # (M)
 
 
-def habit(past: pl.DataFrame, came: Pairs, days: int) -> Given:
-    """The share of past days on which each node acted on each other; the last stands for all that never met.
+def habit_forecast(past: pl.DataFrame, came: Pairs, days: int) -> Given:
+    """The forecast by habit, to be scored: the share of past days on which a pair met; last, of all others.
 
     A pair that never met gets the share of an average pair, counted as one day of evidence.
     """

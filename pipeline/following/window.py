@@ -49,7 +49,7 @@ def window_between(first: str, last: str) -> Window:
     return Window(start, end)
 
 
-def span(day: date) -> tuple[datetime, datetime]:
+def file_day_span(day: date) -> tuple[datetime, datetime]:
     """When a file day begins and when it is over, as naive UTC times."""
     hours = hours_of_day(day)
     begin = end_of_hour(day - DAY, hours_of_day(day - DAY)[-1])
@@ -58,4 +58,4 @@ def span(day: date) -> tuple[datetime, datetime]:
 
 def end_of(day: date) -> datetime:
     """When a file day is over: what a forecast made then is `as_of`."""
-    return span(day)[1]
+    return file_day_span(day)[1]

@@ -17,8 +17,8 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.names import FREQUENCY, NEVER_SEEN
-from pipeline.results.metrics import metrics, with_history
-from pipeline.results.pairs import Pairs
+from pipeline.results.metrics import metric_aggregations, with_history
+from pipeline.results.pairs import Pairs, both_ways
 from pipeline.schemas import BASELINES
 
 if TYPE_CHECKING:
@@ -218,14 +218,8 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
         yield undirected(name, Memory(pairs, scores, changes), relation)
 
 
-def both_ways(edges: pl.DataFrame, pairs: Pairs) -> np.ndarray:
-    """The places of edges between different nodes, all forth and then all back."""
-    u, v = edges.filter(pl.col("u") != pl.col("v")).select("u", "v").to_numpy().T
-    return np.concatenate([pairs.place(u, v), pairs.place(v, u)])
-
-
-def ranks(predictor: Predictor, events: pl.DataFrame) -> pl.DataFrame:
-    """`idx`, `rank_v` and `rank_u` of `events`, which are in order."""
+def predictor_ranks(predictor: Predictor, events: pl.DataFrame) -> pl.DataFrame:
+    """The ranks of a predictor that learns nothing: `idx`, `rank_v` and `rank_u` of `events` in order."""
     idx, u, v = (events[column].to_numpy() for column in ("idx", "u", "v"))  # (E,)
     return events.select(
         "idx",
@@ -245,7 +239,7 @@ def baselines(table: EventTable) -> pl.DataFrame:
     history = with_history(table.events).select("idx", "pair")
     return pl.concat(
         BASELINES.stored().cast(
-            scored(ranks(predictor, events).join(history, on="idx")).with_columns(
+            baseline_scores(predictor_ranks(predictor, events).join(history, on="idx")).with_columns(
                 dataset=pl.lit(table.name),
                 baseline=pl.lit(predictor.name),
                 relation=pl.lit(predictor.relation, pl.String),
@@ -258,9 +252,10 @@ def baselines(table: EventTable) -> pl.DataFrame:
     )
 
 
-def scored(ranked: pl.DataFrame) -> pl.DataFrame:
-    """Metrics of ranked events in one row, and again of those whose pair was never seen."""
-    strangers = ranked.filter(pl.col("pair") == NEVER_SEEN).select(metrics())
+def baseline_scores(ranked: pl.DataFrame) -> pl.DataFrame:
+    """A baseline's metrics in one row: of all ranked events, and again of those whose pair was never seen."""
+    strangers = ranked.filter(pl.col("pair") == NEVER_SEEN).select(metric_aggregations())
     return pl.concat(
-        [ranked.select(metrics()), strangers.select(pl.all().name.prefix("never_seen_"))], how="horizontal"
+        [ranked.select(metric_aggregations()), strangers.select(pl.all().name.prefix("never_seen_"))],
+        how="horizontal",
     )

@@ -81,7 +81,7 @@ def ranks_in_order(  # noqa: ANN201 - compiled for these arrays
 ):
     """The pass over events. `tree` counts nodes by popularity, as a Fenwick tree with a root at 0 unused."""
     for node in range(len(popularity)):
-        add(tree, popularity[node], 1)
+        add_popularity(tree, popularity[node], 1)
     ranks = np.empty(len(idx))
     entered = risen = 0
     for event in range(len(idx)):
@@ -91,9 +91,9 @@ def ranks_in_order(  # noqa: ANN201 - compiled for these arrays
             entered += 1
         while risen < len(later_first) and later_first[risen] <= idx[event]:
             node = later_node[risen]
-            add(tree, popularity[node], -1)
+            add_popularity(tree, popularity[node], -1)
             popularity[node] = max(popularity[node], later_value[risen])
-            add(tree, popularity[node], 1)
+            add_popularity(tree, popularity[node], 1)
             risen += 1
         a, b = source[event], target[event]
         own = 0
@@ -118,7 +118,7 @@ def ranks_in_order(  # noqa: ANN201 - compiled for these arrays
 
 
 @njit(cache=True)
-def add(tree, value, many):  # noqa: ANN001, ANN201
+def add_popularity(tree, value, many):  # noqa: ANN001, ANN201
     """So many nodes more have this popularity."""
     place = value + 1
     while place < len(tree):

@@ -11,7 +11,7 @@ import glob
 import duckdb
 
 from pipeline.lake import Lake
-from pipeline.results.tables import comment, create, literal
+from pipeline.results.tables import comment, create, sql_literal
 from pipeline.schemas import GITHUB_EVENTS, QUARANTINE, TRAINING_VIEWS, Column, Table
 
 HOME_FILES = r"""
@@ -25,8 +25,8 @@ create macro home_files(pattern) as
 
 def create_home_files(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """The macro `home_files`: a pattern of paths below the home, wherever that is now."""
-    beside = literal(f"/{lake.warehouse.name}.tmp")
-    built_at = literal(glob.escape(str(lake.home.resolve())))
+    beside = sql_literal(f"/{lake.warehouse.name}.tmp")
+    built_at = sql_literal(glob.escape(str(lake.home.resolve())))
     warehouse.execute(HOME_FILES.format(beside=beside, home=built_at))
 
 
@@ -34,7 +34,7 @@ def add_archive_views(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """`github_events` and `quarantine`, over the files of all days."""
     for table, folder in ((GITHUB_EVENTS, lake.github_events), (QUARANTINE, lake.github_quarantine)):
         pattern = f"{folder.relative_to(lake.home).as_posix()}/*/*.parquet"
-        select = f"select {casts(table.columns)} from {scan(pattern)}"  # noqa: S608 - own names
+        select = f"select {casts(table.columns)} from {scan_sql(pattern)}"  # noqa: S608 - own names
         add_view(warehouse, lake, table, pattern, select)
 
 
@@ -45,7 +45,7 @@ def add_training_views(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None
         pattern = f"{lake.models.relative_to(lake.home).as_posix()}/*/*/{table.name}.parquet"
         select = (
             f"select {', '.join(column.name for column in names)}, {casts(records)} "  # noqa: S608 - own names
-            f"from {scan(pattern, 'filename = training_file')} "
+            f"from {scan_sql(pattern, 'filename = training_file')} "
             "join trainings on folder = array_to_string(string_split(training_file, '/')[-4:-2], '/') "
             "where current"
         )
@@ -63,9 +63,9 @@ def add_view(
         comment(warehouse, table, "view")
 
 
-def scan(pattern: str, *options: str) -> str:
+def scan_sql(pattern: str, *options: str) -> str:
     """The files below the home; their folders are no columns."""
-    listed = ", ".join((f"home_files({literal(pattern)})", "hive_partitioning = false", *options))
+    listed = ", ".join((f"home_files({sql_literal(pattern)})", "hive_partitioning = false", *options))
     return f"read_parquet({listed}) files"
 
 

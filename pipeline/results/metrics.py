@@ -43,7 +43,7 @@ def mid_ranks(scores: np.ndarray, target: np.ndarray, source: np.ndarray) -> np.
     return above + level / 2
 
 
-def metrics() -> list[pl.Expr]:
+def metric_aggregations() -> list[pl.Expr]:
     """Aggregations of the columns rank_v and rank_u of events: their number, MAR, HITS@k and MRR.
 
     Each event counts once: a metric is first averaged over the event's two directions. HITS@k counts ranks
@@ -133,7 +133,7 @@ def by_slot(ranked: pl.DataFrame, table: EventTable) -> pl.DataFrame:
             slot_start=pl.lit(origin, TIME) + pl.duration(microseconds=since // microseconds * microseconds)
         )
         .group_by("seed", "split", "slot_start")
-        .agg(metrics())
+        .agg(metric_aggregations())
         .with_columns(slot_end=pl.col("slot_start") + length)
         .sort("seed", "slot_start")
     )
@@ -148,7 +148,7 @@ def by_group(ranked: pl.DataFrame) -> pl.DataFrame:
     }
     return pl.concat(
         rows.group_by("seed", "split", pl.col(grouping).alias("value"))
-        .agg(metrics())
+        .agg(metric_aggregations())
         .with_columns(grouping=pl.lit(grouping))
         .sort("seed", "split", "value")
         for grouping, rows in groupings.items()
@@ -174,7 +174,7 @@ def link_prediction(lake: Lake) -> dict[str, pl.DataFrame]:
 def by_split(ranked: pl.DataFrame) -> pl.DataFrame:
     """Metrics of the communications per split."""
     communications = ranked.filter(pl.col("kind") == "communication")
-    return communications.group_by("seed", "split").agg(metrics()).sort("seed", "split")
+    return communications.group_by("seed", "split").agg(metric_aggregations()).sort("seed", "split")
 
 
 def training_curves(lake: Lake) -> pl.DataFrame:

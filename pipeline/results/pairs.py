@@ -61,3 +61,9 @@ class Pairs:
     def partner(self) -> np.ndarray:
         """The second node of each pair: (P,)."""
         return self.keys % self.nodes
+
+
+def both_ways(edges: pl.DataFrame, pairs: Pairs) -> np.ndarray:
+    """The places among pairs of edges between different nodes, all forth and then all back."""
+    u, v = edges.filter(pl.col("u") != pl.col("v")).select("u", "v").to_numpy().T
+    return np.concatenate([pairs.place(u, v), pairs.place(v, u)])

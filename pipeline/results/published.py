@@ -60,7 +60,7 @@ TABLE_4: tuple[tuple[str, str, int, int, int, int], ...] = (
 )
 
 
-def bound(metric: Metric, mean: float, std: float) -> float:
+def bound_to_reach(metric: Metric, mean: float, std: float) -> float:
     """The worst mean that still reaches a published one: one published standard deviation from it."""
     return mean + std if metric.lower_is_better else mean - std
 
@@ -70,52 +70,52 @@ def auc_bound(published: int) -> int:
     return published - AUC_SLACK
 
 
-def frame(table: Table, rows: Sequence[Sequence[object]]) -> pl.DataFrame:
-    """Rows as a frame of this table."""
+def published_frame(table: Table, rows: Sequence[Sequence[object]]) -> pl.DataFrame:
+    """What the paper prints, as a frame of this table."""
     return pl.DataFrame(rows, schema=table.types, orient="row")
 
 
-def metrics() -> pl.DataFrame:
+def printed_metrics() -> pl.DataFrame:
     """How each metric is printed."""
     rows = [
         (metric.name, metric.title, metric.description, metric.lower_is_better, metric.decimals, position)
         for position, metric in enumerate(METRICS)
     ]
-    return frame(METRICS_TABLE, rows)
+    return published_frame(METRICS_TABLE, rows)
 
 
-def table_2() -> pl.DataFrame:
+def published_table_2() -> pl.DataFrame:
     """Published statistics, one row per statistic of one of the paper's data sets."""
     rows = [
         (paper, position, statistic, printed, value)
         for position, (statistic, printed, *values) in enumerate(TABLE_2)
         for paper, value in zip((SOCIAL_EVOLUTION, GITHUB), values, strict=True)
     ]
-    return frame(PUBLISHED_TABLE_2, rows)
+    return published_frame(PUBLISHED_TABLE_2, rows)
 
 
-def table_3() -> pl.DataFrame:
+def published_table_3() -> pl.DataFrame:
     """Published MAR and HITS@10, one row per variant on one of the paper's data sets."""
-    return frame(PUBLISHED_TABLE_3, TABLE_3)
+    return published_frame(PUBLISHED_TABLE_3, TABLE_3)
 
 
 def cells() -> pl.DataFrame:
     """The same, one row per cell, with the bound that ours must keep."""
     rows = [
-        (paper, variant, interaction, metric.name, mean, std, bound(metric, mean, std))
+        (paper, variant, interaction, metric.name, mean, std, bound_to_reach(metric, mean, std))
         for paper, variant, *numbers in TABLE_3
         for (metric, interaction, _), mean, std in zip(CELLS_3, numbers[::2], numbers[1::2], strict=True)
     ]
-    return frame(PUBLISHED_CELLS, rows)
+    return published_frame(PUBLISHED_CELLS, rows)
 
 
-def table_4() -> pl.DataFrame:
+def published_table_4() -> pl.DataFrame:
     """Published AUC (%) of the learned graph, one row per relation, with the bounds that ours must keep."""
     rows = [
         (paper, relation, *published, *(auc_bound(one) for one in published))
         for paper, relation, *published in TABLE_4
     ]
-    return frame(PUBLISHED_TABLE_4, rows)
+    return published_frame(PUBLISHED_TABLE_4, rows)
 
 
 def models(relations_of: dict[str, Sequence[str]]) -> pl.DataFrame:
@@ -132,4 +132,4 @@ def models(relations_of: dict[str, Sequence[str]]) -> pl.DataFrame:
         for dataset, relations in relations_of.items()
         for position, (name, variant) in enumerate(in_print_order(relations).items())
     ]
-    return frame(PUBLISHED_MODELS, rows)
+    return published_frame(PUBLISHED_MODELS, rows)

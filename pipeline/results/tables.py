@@ -24,9 +24,9 @@ def create_view(warehouse: duckdb.DuckDBPyConnection, view: Table) -> None:
 
 def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> None:
     """Say in the warehouse what a table or view and each of its columns mean."""
-    comments = [f'comment on {kind} "{table.name}" is {literal(table.description)}']
+    comments = [f'comment on {kind} "{table.name}" is {sql_literal(table.description)}']
     comments += [
-        f'comment on column "{table.name}"."{column.name}" is {literal(column.description)}'
+        f'comment on column "{table.name}"."{column.name}" is {sql_literal(column.description)}'
         for column in table.columns
     ]
     warehouse.execute(";".join(comments))
@@ -43,6 +43,6 @@ def insert(warehouse: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFram
     warehouse.unregister("rows_to_insert")
 
 
-def literal(text: str) -> str:
+def sql_literal(text: str) -> str:
     """`text` as an SQL string."""
     return "'" + text.replace("'", "''") + "'"

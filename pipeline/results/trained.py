@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from pipeline.event_table import newest
+from pipeline.event_table import newest_time
 from pipeline.lake import Lake, read_parquet, scan_parquet
 from pipeline.rem_variants import RemVariant
 from pipeline.schemas import FINGERPRINT, MODEL, TABLE_END, Table
@@ -113,7 +113,7 @@ def present_fingerprint(lake: Lake, dataset: str) -> str:
 def current_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
     """The finished trainings of the present event table: the event numbers of others mean nothing in it."""
     present = present_fingerprint(lake, dataset)
-    as_of = newest(scan_parquet(lake.dataset(dataset) / "events.parquet"))
+    as_of = newest_time(scan_parquet(lake.dataset(dataset) / "events.parquet"))
     trained = trained_variants(lake, dataset)
     return [replace(one, as_of=as_of) for one in trained if one.fingerprint == present]
 

@@ -232,7 +232,7 @@ def masses_between_edges(cumulative: np.ndarray) -> np.ndarray:
     return masses
 
 
-def scored(
+def wait_scores(
     waits: Waits, edges: np.ndarray, learned: tuple[str, np.ndarray], others: Iterable[tuple[str, np.ndarray]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Scores of a learned predictor and of those that learn nothing, each with its masses; and reliability.

@@ -15,7 +15,7 @@ from pipeline.schemas.table import *
 from pipeline.schemas.trained import *
 from pipeline.schemas.views import *
 
-WAREHOUSE = named(
+WAREHOUSE = tables_by_name(
     (
         *(GHARCHIVE_FILES, GITHUB_EVENTS, QUARANTINE, SUBNETWORK),
         *(DATASET_EVENTS, DATASET_NODES, DATASET_ASSOCIATIONS, DATASET_STATS),

@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.schemas.columns import DATASET, KIND, RELATION, SNAPSHOT, SPLIT, U, V
-from pipeline.schemas.table import COUNT, FINGERPRINT, SMALL, TEXT, TIME, Column, Table, named
+from pipeline.schemas.table import COUNT, FINGERPRINT, SMALL, TEXT, TIME, Column, Table, tables_by_name
 
 EVENTS = Table(
     "events",
@@ -41,7 +41,7 @@ ASSOCIATION_EVENTS = Table(
     "One row per association event of every known relation; those of own relations are events as well.",
     (RELATION, U, V, Column("created_at", TIME, "when, on the dataset's own clock")),
 )
-EVENT_TABLE = named((EVENTS, NODES, ASSOCIATIONS, ASSOCIATION_EVENTS))
+EVENT_TABLE = tables_by_name((EVENTS, NODES, ASSOCIATIONS, ASSOCIATION_EVENTS))
 
 # --- in the warehouse
 

@@ -2,7 +2,7 @@
 
 from pipeline.schemas.columns import KIND, RELATION, SNAPSHOT, SPLIT
 from pipeline.schemas.datasets import EVENTS, NODES
-from pipeline.schemas.table import COUNT, SMALL, TEXT, TIME, Column, Table, named
+from pipeline.schemas.table import COUNT, SMALL, TEXT, TIME, Column, Table, tables_by_name
 
 SRC, DST = Column("src", SMALL, "the source node"), Column("dst", SMALL, "the target node")
 EDGES = Table(
@@ -33,4 +33,4 @@ EXPORTED_ASSOCIATIONS = Table(
     "One row per entry of a relation's directed association graph.",
     (RELATION, SNAPSHOT, SRC, DST),
 )
-EXPORTED = named((EDGES, EXPORTED_NODES, EXPORTED_ASSOCIATIONS))
+EXPORTED = tables_by_name((EDGES, EXPORTED_NODES, EXPORTED_ASSOCIATIONS))

@@ -5,7 +5,7 @@ import polars as pl
 from pipeline.names import BRIEF_METRICS
 from pipeline.schemas.columns import DATASET, EVENTS_RANKED, VARIANT
 from pipeline.schemas.datasets import NODES
-from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, TIME, Column, Table, named
+from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, TIME, Column, Table, tables_by_name
 
 AS_OF = Column("as_of", TIME, "the end of the day (UTC) whose events were the last that the forecast knew")
 REVISED = Column(
@@ -74,7 +74,7 @@ FOLLOWED = Table(
         Column("why", TEXT, "why it is followed"),
     ),
 )
-TRACK_RECORD_TABLES = named((FORECASTS, FORECAST_SCORES, FOLLOWED))
+TRACK_RECORD_TABLES = tables_by_name((FORECASTS, FORECAST_SCORES, FOLLOWED))
 
 # --- views
 
@@ -110,4 +110,4 @@ TRACK_RECORD = Table(
         REVISED,
     ),
 )
-TRACK_RECORD_VIEWS = named((TODAY, TRACK_RECORD))
+TRACK_RECORD_VIEWS = tables_by_name((TODAY, TRACK_RECORD))

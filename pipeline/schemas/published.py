@@ -4,7 +4,7 @@ from itertools import product
 
 from pipeline.names import PAPER_METRICS, SNAPSHOTS
 from pipeline.schemas.columns import DATASET, INTERACTION, RELATION, VARIANT
-from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, Column, Table, named
+from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, Column, Table, tables_by_name
 from pipeline.variants import PAPER_INTERACTIONS, PRIORS
 
 PAPER = Column("paper", TEXT, "what the paper calls the data: `Social Evolution` or `GitHub`")
@@ -96,7 +96,7 @@ METRICS_TABLE = Table(
         POSITION,
     ),
 )
-PUBLISHED = named(
+PUBLISHED = tables_by_name(
     (
         METRICS_TABLE,
         PUBLISHED_TABLE_2,

@@ -12,7 +12,7 @@ from pipeline.schemas.table import (
     TIME,
     Column,
     Table,
-    named,
+    tables_by_name,
 )
 from pipeline.schemas.trained import CURVES
 
@@ -139,7 +139,7 @@ CALIBRATION = Table(
         *DATED,
     ),
 )
-RESULTS = named(
+RESULTS = tables_by_name(
     (
         LINK_PREDICTION,
         LINK_PREDICTION_BY_SLOT,

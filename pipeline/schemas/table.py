@@ -83,6 +83,6 @@ class Table:
         return Table(self.name, self.description, (*lasting, FINGERPRINT))
 
 
-def named(tables: Iterable[Table]) -> dict[str, Table]:
+def tables_by_name(tables: Iterable[Table]) -> dict[str, Table]:
     """Tables by name."""
     return {table.name: table for table in tables}

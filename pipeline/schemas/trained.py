@@ -4,7 +4,18 @@ import polars as pl
 
 from pipeline.schemas.columns import DATASET, INTERACTION, SEED, VARIANT, U, V
 from pipeline.schemas.datasets import NODES
-from pipeline.schemas.table import COUNT, FINGERPRINT, FLAG, NUMBER, SMALL, TEXT, TIME, Column, Table, named
+from pipeline.schemas.table import (
+    COUNT,
+    FINGERPRINT,
+    FLAG,
+    NUMBER,
+    SMALL,
+    TEXT,
+    TIME,
+    Column,
+    Table,
+    tables_by_name,
+)
 
 CURVES = Table(
     "curves",
@@ -69,7 +80,7 @@ PREDICTIONS = Table(
         Column("density", NUMBER, "conditional density of an event of the two"),
     ),
 )
-TRAINED = named((CURVES, RANKINGS, ATTENTION, EMBEDDINGS, PREDICTIONS))
+TRAINED = tables_by_name((CURVES, RANKINGS, ATTENTION, EMBEDDINGS, PREDICTIONS))
 
 # --- of a relational-event model alone
 
@@ -104,7 +115,7 @@ POSTERIOR = Table(
         Column("posterior", pl.Float32, "probability that an event of the pair comes along this edge type"),
     ),
 )
-EXPLAINED = named((REASONS, CONTRIBUTIONS, POSTERIOR))
+EXPLAINED = tables_by_name((REASONS, CONTRIBUTIONS, POSTERIOR))
 
 # --- in the warehouse
 
@@ -130,8 +141,8 @@ TRAININGS = Table(
 )
 
 
-def of_trainings(records: Table) -> Table:
-    """A table of a training's folder as the warehouse has it: of all current trainings, with their names."""
+def records_of_trainings(records: Table) -> Table:
+    """The records of a training's folder as one table of all current trainings, with their names."""
     return Table(
         records.name,
         f"{records.description} Of all current trainings (a view over Parquet).",
@@ -139,7 +150,9 @@ def of_trainings(records: Table) -> Table:
     )
 
 
-TRAINING_VIEWS = named(of_trainings(records) for records in (RANKINGS, ATTENTION, EMBEDDINGS, CONTRIBUTIONS))
+TRAINING_VIEWS = tables_by_name(
+    records_of_trainings(records) for records in (RANKINGS, ATTENTION, EMBEDDINGS, CONTRIBUTIONS)
+)
 NAMED_PREDICTIONS = Table(
     "predictions",
     "The ten likeliest next partners of each node after the last event, by the first seed of each current "

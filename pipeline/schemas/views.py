@@ -15,7 +15,18 @@ from pipeline.schemas.published import (
     POSITION,
 )
 from pipeline.schemas.results import BASELINES
-from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, STALE, TABLE_END, TEXT, Column, Table, named
+from pipeline.schemas.table import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    SMALL,
+    STALE,
+    TABLE_END,
+    TEXT,
+    Column,
+    Table,
+    tables_by_name,
+)
 from pipeline.variants import PAPER_INTERACTIONS
 
 NAMED_EVENTS = Table(
@@ -176,7 +187,7 @@ LEADERBOARD = Table(
         STALE,
     ),
 )
-VIEWS = named(
+VIEWS = tables_by_name(
     (
         NAMED_EVENTS,
         PUBLISHED_DATASETS,

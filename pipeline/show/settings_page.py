@@ -6,7 +6,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from pipeline.lake import write_text
-from pipeline.settings import Settings, quoted, takes, variable, written
+from pipeline.settings import Settings, quoted, setting_text, values_taken, variable
 
 ROOT = Path(__file__).parents[2]
 PAGE, EXAMPLE = ROOT / "docs" / "settings.md", ROOT / ".env.example"
@@ -54,7 +54,7 @@ def settings_page() -> str:
                 f"\n## {HEADINGS[name]}\n\n| variable | default | takes | what it sets |\n|---|---|---|---|\n"
             )
         shown = f"`{default(field)}`" if default(field) else ""
-        parts.append(f"| `{variable(name)}` | {shown} | {takes(field)} | {field.description} |\n")
+        parts.append(f"| `{variable(name)}` | {shown} | {values_taken(field)} | {field.description} |\n")
     return "".join(parts)
 
 
@@ -71,7 +71,7 @@ def example_file() -> str:
 
 def default(field: FieldInfo) -> str:
     """A setting's default as text; nothing for one that depends on the machine."""
-    return "" if field.default is PydanticUndefined else written(field.default)
+    return "" if field.default is PydanticUndefined else setting_text(field.default)
 
 
 if __name__ == "__main__":

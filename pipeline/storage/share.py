@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.event_table import sha256 as sha256_of
 from pipeline.lake import Lake, replacing
+from pipeline.lake import file_sha256 as sha256_of
 from pipeline.storage.bucket import Bucket, ChangedError, StorageError
 from pipeline.storage.publication import AT_ONCE, Publication
 from pipeline.storage.seal import SEALS, Seal, SealedFile, owner, same_files, seal_key

@@ -14,7 +14,8 @@ import pytest
 
 from model import TrainingSettings, load, train
 from pipeline.lake import Lake
-from pipeline.results.warehouse import build_warehouse, write_dataset_stats
+from pipeline.results.dataset_stats import write_dataset_stats
+from pipeline.results.warehouse import build_warehouse
 from pipeline.variants import variants_for, with_key
 from tests.command import ldg, ldg_process
 from tests.small_world import store_table

@@ -17,8 +17,8 @@ from pipeline.event_table import (
     Split,
     build_event_table,
     check_event_table,
-    dataset_stats,
     read_event_table,
+    table_2_stats,
     write_event_table,
 )
 
@@ -106,7 +106,7 @@ def test_the_boundary_is_read_in_the_time_zone_of_the_split():
 
 
 def test_stats_count_training_with_validation_and_distinct_entries_of_own_relations():
-    assert dataset_stats(built()) == {
+    assert table_2_stats(built()) == {
         "nodes": 4,
         "initial_associations": 2,
         "final_associations": 1,

@@ -3,7 +3,8 @@
 import pytest
 
 from pipeline import progress
-from pipeline.progress import Progress, duration
+from pipeline.progress import Progress
+from pipeline.text import duration
 
 
 def test_lines_tell_count_rate_and_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:

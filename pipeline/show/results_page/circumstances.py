@@ -4,12 +4,12 @@ import json
 from itertools import groupby
 
 from pipeline.machine import Machine
-from pipeline.progress import duration
 from pipeline.runs import Session
 from pipeline.show.labels import NONE
 from pipeline.show.results_page.markdown import folded, markdown_table
 from pipeline.show.results_page.measured import Measured
 from pipeline.sources import paper
+from pipeline.text import duration
 from pipeline.variants import PAPER_INTERACTIONS, variant_key
 
 

@@ -14,8 +14,8 @@ import polars as pl
 
 from pipeline.cluster.run import run_tasks
 from pipeline.cluster.task import Log, Made, Task
-from pipeline.event_table import KINDS, EventTable, Split, build_event_table, sha256
-from pipeline.lake import Lake, own_suffix, read_parquet, write_json, write_parquet
+from pipeline.event_table import KINDS, EventTable, Split, build_event_table
+from pipeline.lake import Lake, file_sha256, own_suffix, read_parquet, write_json, write_parquet
 from pipeline.schemas import SUBNETWORK
 from pipeline.sources.gharchive.counts import (
     Limits,
@@ -239,7 +239,7 @@ def write_subnetwork(subnetwork: Subnetwork, folder: Path) -> None:
             "members": subnetwork.accounts.height,
             "days": subnetwork.days,
             "missing_days": subnetwork.missing_days,
-            "sha256": sha256(folder / "accounts.parquet"),
+            "sha256": file_sha256(folder / "accounts.parquet"),
         },
         folder / "subnetwork.json",
     )
@@ -251,7 +251,7 @@ def read_subnetwork(folder: Path) -> Subnetwork:
     if not path.exists():
         raise FileNotFoundError(f"no subnetwork in {folder}: build github/subnetwork")
     record = json.loads(path.read_text(encoding="utf-8"))
-    if sha256(folder / "accounts.parquet") != record["sha256"]:
+    if file_sha256(folder / "accounts.parquet") != record["sha256"]:
         raise ValueError(
             f"{folder / 'accounts.parquet'} is not the file that subnetwork.json describes: "
             "build github/subnetwork again"

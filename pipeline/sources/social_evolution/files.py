@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from pipeline.event_table import sha256
-from pipeline.lake import Lake, own_suffix, write_json
+from pipeline.lake import Lake, file_sha256, own_suffix, write_json
 from pipeline.sources.download import (
     Arrival,
     DownloadError,
@@ -115,7 +114,7 @@ def stored_files(folder: Path) -> SocialEvolutionFiles | None:
     address = values.get("address") or (address_of(source) if is_url(source) else "")
     files = SocialEvolutionFiles(folder, shown(source), values["sha256"], address)
     whole = all(
-        files.path(name).exists() and sha256(files.path(name)) == files.sha256.get(name)
+        files.path(name).exists() and file_sha256(files.path(name)) == files.sha256.get(name)
         for name in REQUIRED_COLUMNS
     )
     return files if whole else None
@@ -177,7 +176,7 @@ def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
                 with opener() as packed:
                     unpack(packed, where, size, Path(scratch) / f"{name}.csv")
                 check_header(Path(scratch) / f"{name}.csv", name, where)
-        hashes = {name: sha256(Path(scratch) / f"{name}.csv") for name in REQUIRED_COLUMNS}
+        hashes = {name: file_sha256(Path(scratch) / f"{name}.csv") for name in REQUIRED_COLUMNS}
         for name in REQUIRED_COLUMNS:
             (Path(scratch) / f"{name}.csv").replace(folder / f"{name}.csv")
     address = address_of(source) if is_url(source) else ""

@@ -14,7 +14,7 @@ import torch
 
 from model.checkpoint import read_tensors
 from model.following.day import follow_until
-from pipeline.following.bring import bring
+from pipeline.following.bring import bring_window
 from pipeline.following.choice import stored_choice
 from pipeline.following.events import followed_events
 from pipeline.following.files import FollowingFiles
@@ -51,7 +51,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def brought(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with all of these days, and nothing followed."""
     home = tmp_path_factory.mktemp("brought")
-    bring(Lake(home), WINDOW, FetchSettings(base=str(archive)), EventRules())
+    bring_window(Lake(home), WINDOW, FetchSettings(base=str(archive)), EventRules())
     return home
 
 
@@ -139,10 +139,10 @@ def test_a_late_hour_revises_its_day_and_those_after_it(
     shutil.copytree(archive, late)
     (late / LATE_HOUR).unlink()
     fetching = FetchSettings(base=str(late))
-    bring(lake, WINDOW, fetching, EventRules())
+    bring_window(lake, WINDOW, fetching, EventRules())
     follow_until(lake, RULE, LAST, FIRST)
     shutil.copy(archive / LATE_HOUR, late / LATE_HOUR)
-    assert bring(lake, WINDOW, fetching, EventRules()) == [LATE]
+    assert bring_window(lake, WINDOW, fetching, EventRules()) == [LATE]
     assert [record.day for record in follow_until(lake, RULE, LAST)] == list(Window(LATE, LAST))
     assert_same(lake, followed_at_once)
     record = whole_record(lake)

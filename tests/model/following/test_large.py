@@ -13,7 +13,7 @@ from model.following.follower import Follower
 from model.following.lane import Model
 from pipeline.following import chance, outlook
 from pipeline.following.forecasts import forecast_rows
-from pipeline.following.scores import communications, happened, listed_ranks
+from pipeline.following.scores import happened, listed_ranks, scored_communications
 from pipeline.following.window import DAY, end_of
 from pipeline.results.pairs import Pairs
 
@@ -37,7 +37,7 @@ def test_rows_of_some_say_what_the_matrix_of_all_pairs_says(
     lane = lane_of(tmp_path, FEW_PEOPLE, variant)
     model = lane.at(YESTERDAY)
     events, _ = lane.days.of(MEASURED_DAY)
-    came, asked = happened(events, FEW_PEOPLE), communications(events, 100, FEW_PEOPLE)
+    came, asked = happened(events, FEW_PEOPLE), scored_communications(events, 100, FEW_PEOPLE)
     u, v = events[asked.tolist()].select("u", "v").to_numpy().T
     dense, whole = matrix_of(model.follower), model.pair_scores(came)
     online = model.follower.rank(events, asked)
@@ -77,7 +77,7 @@ def test_a_large_network_is_judged_and_forecast_without_a_matrix_of_all_pairs(
     lane = lane_of(tmp_path, MANY_PEOPLE, variant)
     model, (events, _) = lane.at(YESTERDAY), lane.days.of(MEASURED_DAY)
     came, names = happened(events, MANY_PEOPLE), lane.choice.names
-    u, v = events[communications(events, 2, MANY_PEOPLE).tolist()].select("u", "v").to_numpy().T
+    u, v = events[scored_communications(events, 2, MANY_PEOPLE).tolist()].select("u", "v").to_numpy().T
     for module, name, fewer in (
         (rem, "FEW", 12),
         (paper, "FEW", 12),

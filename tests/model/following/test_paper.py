@@ -14,7 +14,7 @@ from model.following.paper import PaperFamily, PaperFollower
 from model.identity import TrainingSettings
 from pipeline.following.events import FOLLOWED_EVENTS
 from pipeline.following.rule import follow_rule
-from pipeline.following.window import DAY, Window, span
+from pipeline.following.window import DAY, Window, file_day_span
 from pipeline.results.pairs import Pairs
 from pipeline.settings import Settings
 from pipeline.variants import variants_for, with_key
@@ -32,7 +32,7 @@ def day_of(day: date) -> pl.DataFrame:
     rows = pl.DataFrame({"u": u, "v": v}).with_columns(
         type=pl.lit("PushEvent"),
         kind=pl.Series(np.where(random.random(EVENTS) < 0.1, "association", "communication")),
-        created_at=pl.Series([span(day)[0] + timedelta(seconds=int(second)) for second in seconds]),
+        created_at=pl.Series([file_day_span(day)[0] + timedelta(seconds=int(second)) for second in seconds]),
     )
     return rows.select(pl.col(name).cast(dtype) for name, dtype in FOLLOWED_EVENTS.items())
 

@@ -15,7 +15,7 @@ from pipeline.cluster import client
 from pipeline.cluster.run import run_task, run_tasks
 from pipeline.cluster.software import Software
 from pipeline.cluster.task import ClusterError, Task
-from pipeline.following.bring import bring, read_changed
+from pipeline.following.bring import bring_window, read_changed
 from pipeline.lake import Lake
 from pipeline.progress import watched_by
 from pipeline.sources.gharchive.days import bring_alone
@@ -72,7 +72,7 @@ def few_days(tmp_path_factory: pytest.TempPathFactory) -> FetchSettings:
 def made_alone(tmp_path_factory: pytest.TempPathFactory, few_days: FetchSettings) -> Lake:
     """What one process makes of the same."""
     lake = Lake(tmp_path_factory.mktemp("alone"))
-    bring(lake, DAYS, few_days, EventRules(), now=LATER)
+    bring_window(lake, DAYS, few_days, EventRules(), now=LATER)
     store_dataset(lake)
     run_task(training(KEY), lake, "")
     return lake
@@ -99,7 +99,7 @@ def test_following_brings_the_same_days_and_finds_nothing_changed_afterwards(
     lake = Lake(workers.home)
     for folder in (lake.github_events, lake.github_quarantine, lake.github_accounts, lake.gharchive_raw):
         shutil.rmtree(folder, ignore_errors=True)
-    on_cluster = partial(bring, lake, DAYS, few_days, EventRules(), now=LATER, cluster=workers.address)
+    on_cluster = partial(bring_window, lake, DAYS, few_days, EventRules(), now=LATER, cluster=workers.address)
     assert on_cluster() == list(DAYS)
     assert days_made(lake) == days_made(made_alone)
     assert on_cluster() == []
@@ -109,7 +109,7 @@ def test_the_subnetwork_counted_by_workers_is_the_same(
     workers: Machines, few_days: FetchSettings, made_alone: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = Lake(workers.home)
-    bring(lake, DAYS, few_days, EventRules(), now=LATER, cluster=workers.address)
+    bring_window(lake, DAYS, few_days, EventRules(), now=LATER, cluster=workers.address)
     monkeypatch.setattr("pipeline.sources.gharchive.counts.STRETCH_BYTES", 1)  # a day each
     rule = SubnetworkRule(min_communications=1, min_associations=0, start=DAYS.first, end=DAYS.last)
     there = find_subnetwork(lake.github_events, rule, cluster=workers.address)

@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.following.bring import bring, days_to_ask, days_to_forget, mark_of_unsettled, read_statuses
+from pipeline.following.archive_days import days_to_ask, days_to_forget, read_statuses
+from pipeline.following.bring import bring_window, mark_of_unsettled
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import account_path
@@ -43,7 +44,7 @@ def test_readings_are_needed_near_the_days_that_are_asked_for() -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Window:
     """Days of which the first is over for good: late data is waited for one day, not fourteen."""
-    monkeypatch.setattr("pipeline.following.bring.LATE_DAYS", 1)
+    monkeypatch.setattr("pipeline.following.archive_days.LATE_DAYS", 1)
     return Window(date(2026, 6, 1), date(2026, 6, 4))
 
 
@@ -53,17 +54,17 @@ def test_readings_of_a_day_that_is_over_for_good_are_removed_and_its_events_stay
     window = impatient
     write_days(tmp_path, SPARSE, window)
     fetching = FetchSettings(base=str(tmp_path))
-    bring(lake, window, fetching, EventRules(), now=LATER)
+    bring_window(lake, window, fetching, EventRules(), now=LATER)
     days = [day.day for day in window if readings_folder(lake, day).exists()]
     assert days == [2, 3, 4]
     assert all(set(statuses) == {"ok"} for statuses in read_statuses(lake, window).values())
     accounts = [account_path(lake, day).read_bytes() for day in window]
-    assert bring(lake, window, fetching, EventRules(), now=LATER) == []
+    assert bring_window(lake, window, fetching, EventRules(), now=LATER) == []
     assert [account_path(lake, day).read_bytes() for day in window] == accounts
 
 
 def brought(lake: Lake, archive: Path, now: datetime = LATER, days: Window = DAYS) -> list[date]:
-    return bring(lake, days, FetchSettings(base=str(archive)), EventRules(), now=now)
+    return bring_window(lake, days, FetchSettings(base=str(archive)), EventRules(), now=now)
 
 
 def test_what_is_unchanged_is_asked_for_and_not_read_again(lake: Lake, tmp_path: Path) -> None:
@@ -112,9 +113,9 @@ def test_a_day_whose_neighbours_were_not_read_again_is_settled_the_next_time(
     assert pl.read_parquet(after)["duplicates"].sum() == 0, "killed before it was read again"
     # Its age would not have it asked for any more.
     long_after = Window(TWO_DAYS.first, TWO_DAYS.last + DAY)
-    monkeypatch.setattr("pipeline.following.bring.LATE_DAYS", 1)
+    monkeypatch.setattr("pipeline.following.archive_days.LATE_DAYS", 1)
     assert days_to_ask(long_after, read_statuses(lake, long_after)) == [long_after.last]
-    changed = bring(lake, long_after, FetchSettings(base=str(archive)), EventRules(), now=LATER)
+    changed = bring_window(lake, long_after, FetchSettings(base=str(archive)), EventRules(), now=LATER)
     assert TWO_DAYS.first in changed
     assert pl.read_parquet(after)["duplicates"].sum() > 0
     assert not list(lake.github_accounts.glob(".*"))
@@ -127,11 +128,11 @@ def test_a_day_before_the_window_costs_none_of_those_whose_files_and_readings_ar
     longer = Window(window.first - DAY, window.last)
     write_days(archive, SPARSE, longer)
     fetching = FetchSettings(base=str(archive))
-    bring(lake, window, fetching, EventRules(), now=LATER)
+    bring_window(lake, window, fetching, EventRules(), now=LATER)
     assert not readings_folder(lake, window.first).exists()
-    assert bring(lake, longer, fetching, EventRules(), now=LATER) == [longer.first]
+    assert bring_window(lake, longer, fetching, EventRules(), now=LATER) == [longer.first]
     assert {status for day in read_statuses(lake, longer).values() for status in day} == {"ok"}
-    assert bring(lake, longer, fetching, EventRules(), now=LATER) == []
+    assert bring_window(lake, longer, fetching, EventRules(), now=LATER) == []
 
 
 def test_a_day_stays_as_it_is_while_its_hours_cannot_be_had_again(
@@ -143,17 +144,17 @@ def test_a_day_stays_as_it_is_while_its_hours_cannot_be_had_again(
     hour = archive / file_name(window.first, 5)
     content = hour.read_bytes()
     fetching = FetchSettings(base=str(archive))
-    bring(lake, window, fetching, EventRules(), now=LATER)
+    bring_window(lake, window, fetching, EventRules(), now=LATER)
     events = [path.read_bytes() for path in sorted(lake.github_day(window.first).glob("*.parquet"))]
     hour.write_text("an error page")
     lines: list[str] = []
-    assert bring(lake, longer, fetching, EventRules(), now=LATER, log=lines.append) == [longer.first]
+    assert bring_window(lake, longer, fetching, EventRules(), now=LATER, log=lines.append) == [longer.first]
     assert f"{window.first} stays as it is: 1 hours are neither here nor to be had now" in lines
     assert [path.read_bytes() for path in sorted(lake.github_day(window.first).glob("*.parquet"))] == events
     assert set(read_statuses(lake, window)[window.first]) == {"ok"}
     assert mark_of_unsettled(lake, longer.first).exists(), "it is tried again"
     hour.write_bytes(content)
-    assert bring(lake, longer, fetching, EventRules(), now=LATER) == [longer.first]
+    assert bring_window(lake, longer, fetching, EventRules(), now=LATER) == [longer.first]
     assert not mark_of_unsettled(lake, longer.first).exists()
     assert [path.read_bytes() for path in sorted(lake.github_day(window.first).glob("*.parquet"))] == events
 

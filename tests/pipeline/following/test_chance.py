@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from pipeline.following import chance as chance_module
 from pipeline.following import outlook as outlook_module
-from pipeline.following.chance import Chance, evidence
+from pipeline.following.chance import Chance, chance_evidence
 from pipeline.following.forecasts import likeliest
 from pipeline.following.outlook import Outlook, Row
 from pipeline.following.scores import Given, pair_scores
@@ -36,7 +36,7 @@ def dense_hazard(chance: Chance, log_intensity: np.ndarray, day: date) -> np.nda
     habit = np.zeros((N, N), np.float32)
     habit.ravel()[chance.pairs.keys] = chance.habit
     habit = habit.astype(np.float64) / max(chance.days, 1.0)
-    hazard = chance.hazard_of(evidence(share, habit.sum(1, keepdims=True), habit, day))
+    hazard = chance.hazard_of(chance_evidence(share, habit.sum(1, keepdims=True), habit, day))
     np.fill_diagonal(hazard, 0.0)
     return hazard
 

@@ -14,12 +14,12 @@ from pipeline.following.scores import (
     SCORES,
     Given,
     baseline_rows,
-    communications,
-    habit,
+    habit_forecast,
     happened,
     listed_ranks,
     model_rows,
     pair_scores,
+    scored_communications,
 )
 from pipeline.results.pairs import Pairs
 
@@ -69,7 +69,7 @@ def rank_of(scores: np.ndarray, truth: int, source: int) -> float:
 def test_a_models_forecast_is_scored_as_it_stood() -> None:
     random = np.random.default_rng(3)
     scores = random.random((N, N))
-    asked = communications(TODAY, 1000, N)
+    asked = scored_communications(TODAY, 1000, N)
     ranked = pl.DataFrame(
         {
             "position": asked,
@@ -120,7 +120,7 @@ def test_probabilities_are_scored_over_every_ordered_pair() -> None:
 
 
 def test_what_learns_nothing_goes_on_observing_online_and_stands_still_as_forecast() -> None:
-    asked = communications(TODAY, 1000, N)
+    asked = scored_communications(TODAY, 1000, N)
     rows = {(row["predictor"], row["how"]): row for row in baseline_rows(PAST, TODAY, asked, N, 1)}
     for how in (ONLINE, AS_FORECAST):
         counts = np.zeros((N, N))
@@ -140,13 +140,13 @@ def test_what_learns_nothing_goes_on_observing_online_and_stands_still_as_foreca
 
 def test_a_day_without_events_has_scores_without_numbers() -> None:
     nothing = TODAY.head(0)
-    rows = baseline_rows(PAST, nothing, communications(nothing, 10, N), N, 1)
+    rows = baseline_rows(PAST, nothing, scored_communications(nothing, 10, N), N, 1)
     assert {row["events"] for row in rows} == {0}
     assert {row["mar"] for row in rows} == {None}
 
 
 def test_a_busy_day_is_judged_on_events_spread_over_it() -> None:
-    asked = communications(TODAY, 5, N)
+    asked = scored_communications(TODAY, 5, N)
     kinds = TODAY["kind"].to_numpy()[asked]
     assert len(set(asked)) == 5
     assert (kinds == "communication").all()
@@ -156,7 +156,7 @@ def test_a_busy_day_is_judged_on_events_spread_over_it() -> None:
 
 def test_habit_is_the_share_of_days_on_which_a_pair_met() -> None:
     twice = pl.concat([PAST, PAST, TODAY])
-    given = habit(twice, happened(TODAY, N), 2)
+    given = habit_forecast(twice, happened(TODAY, N), 2)
     days: dict[tuple[int, int], set] = {}
     for u, v, kind, at in twice.select("u", "v", "kind", "created_at").iter_rows():
         if kind == "communication":
@@ -172,5 +172,5 @@ def test_habit_is_the_share_of_days_on_which_a_pair_met() -> None:
 
 
 def test_of_a_large_network_fewer_communications_are_ranked() -> None:
-    assert len(communications(TODAY, 1000, scores.MOST_COMPARED // 6)) == 3
-    assert len(communications(TODAY, 1000, scores.MOST_COMPARED)) == 1
+    assert len(scored_communications(TODAY, 1000, scores.MOST_COMPARED // 6)) == 3
+    assert len(scored_communications(TODAY, 1000, scores.MOST_COMPARED)) == 1

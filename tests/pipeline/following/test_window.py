@@ -8,8 +8,8 @@ from pipeline.following.window import (
     DAY,
     Window,
     end_of,
+    file_day_span,
     newest_complete_day,
-    span,
     window_between,
     window_until,
 )
@@ -39,7 +39,7 @@ def test_days_that_are_none_or_out_of_order_are_refused() -> None:
 
 def test_a_day_ends_where_the_next_begins_also_when_files_were_named_in_pacific_time() -> None:
     assert end_of(date(2026, 6, 1)) == datetime(2026, 6, 2)
-    assert span(date(2013, 7, 1)) == (datetime(2013, 7, 1, 7), datetime(2013, 7, 2, 7))
+    assert file_day_span(date(2013, 7, 1)) == (datetime(2013, 7, 1, 7), datetime(2013, 7, 2, 7))
     for first in (date(2012, 3, 1), date(2013, 3, 1), date(2013, 10, 25), date(2014, 12, 20)):
         for day in window_until(first + 20 * DAY, 20):
-            assert end_of(day) == span(day + DAY)[0]
+            assert end_of(day) == file_day_span(day + DAY)[0]

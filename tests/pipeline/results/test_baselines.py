@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.event_table import EventTable, Split, build_event_table, read_event_table, write_event_table
 from pipeline.lake import Lake
-from pipeline.results.baselines import baselines, predictors, ranks
+from pipeline.results.baselines import baselines, predictor_ranks, predictors
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
 from tests.small_world import store_table
@@ -114,7 +114,7 @@ def test_every_predictor_ranks_as_computed_plainly_event_by_event(busy_table: Ev
     names = []
     for predictor in predictors(busy_table):
         names.append((predictor.name, predictor.relation))
-        ranked = ranks(predictor, events)
+        ranked = predictor_ranks(predictor, events)
         for event, (idx, rank_v, rank_u) in zip(events.rows(named=True), ranked.iter_rows(), strict=True):
             if (
                 not predictor.name.endswith(("then_popularity", "by_role"))
@@ -154,7 +154,7 @@ def test_pairs_never_seen_are_told_apart(busy_table: EventTable) -> None:
     rows = baselines(busy_table)
     assert set(rows["never_seen_events"]) == {len(strangers)}
     memory = next(predictor for predictor in predictors(busy_table) if predictor.name == "pairs_seen")
-    ranked = ranks(memory, events).filter(pl.col("idx").is_in(strangers))
+    ranked = predictor_ranks(memory, events).filter(pl.col("idx").is_in(strangers))
     expected = ranked.select((pl.col("rank_u") + pl.col("rank_v")).mean() / 2).item()
     row = rows.filter(pl.col("baseline") == "pairs_seen").row(0, named=True)
     assert row["never_seen_mar"] == pytest.approx(expected)
@@ -184,8 +184,8 @@ def test_no_predictor_knows_the_future(tmp_path: Path, busy_table: EventTable) -
         busy_table.metadata,
     )
     for before, after in zip(predictors(busy_table), predictors(changed), strict=True):
-        expected = ranks(before, to_rank(busy_table)).filter(past)
-        assert ranks(after, to_rank(changed)).filter(past).equals(expected), before.name
+        expected = predictor_ranks(before, to_rank(busy_table)).filter(past)
+        assert predictor_ranks(after, to_rank(changed)).filter(past).equals(expected), before.name
 
 
 def test_a_final_graph_as_of_the_last_event_gives_no_tie_away_before_it_forms(busy_table: EventTable) -> None:
@@ -200,7 +200,9 @@ def test_a_final_graph_as_of_the_last_event_gives_no_tie_away_before_it_forms(bu
     as_of_the_end = formed.with_columns(snapshot=pl.lit("final")).select(graphs.columns).cast(graphs.schema)
     late = replace(busy_table, associations=pl.concat([graphs, as_of_the_end]))
     for before, after in zip(predictors(busy_table), predictors(late), strict=True):
-        assert ranks(after, to_rank(late)).equals(ranks(before, to_rank(busy_table))), before.name
+        assert predictor_ranks(after, to_rank(late)).equals(predictor_ranks(before, to_rank(busy_table))), (
+            before.name
+        )
 
 
 def test_a_dataset_without_test_communications_is_told(busy_table: EventTable) -> None:

@@ -14,7 +14,7 @@ from pipeline.lake import Lake
 from pipeline.results.metrics import (
     MOST_SLOTS,
     link_prediction,
-    metrics,
+    metric_aggregations,
     mid_ranks,
     slot_length,
     slot_number,
@@ -90,7 +90,7 @@ def test_a_self_loop_is_refused() -> None:
 
 def test_a_tie_across_the_edge_of_the_top_ten_is_no_hit() -> None:
     frame = pl.DataFrame({"rank_v": [9.0, 9.5], "rank_u": [10.0, 9.0]})
-    assert frame.select(metrics())["hits_at_10"].item() == 0.5
+    assert frame.select(metric_aggregations())["hits_at_10"].item() == 0.5
 
 
 def test_metrics_of_every_model_seed_and_split_equal_the_obvious_ones(

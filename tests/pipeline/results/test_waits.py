@@ -18,7 +18,7 @@ from pipeline.results.waits import (
     probability_within,
     reliability,
     score_waits,
-    scored,
+    wait_scores,
     waits_between,
 )
 
@@ -135,7 +135,7 @@ def test_open_waits_are_counted_apart() -> None:
 
 def test_where_no_wait_has_ended_scores_that_need_one_are_unknown() -> None:
     waits, masses = some_waits([5.0, 50.0], [True, True]), some_masses(2)
-    scores, _ = scored(waits, EDGES, ("hazard", masses), [("frequency", masses[::-1])])
+    scores, _ = wait_scores(waits, EDGES, ("hazard", masses), [("frequency", masses[::-1])])
     assert scores["waits"].to_list() == [0, 0]
     for name in ("log_score", "gain", "crps_hours", "pit_distance", "pit_lowest_tenth"):
         assert scores[name].to_list() == [None, None]
@@ -160,7 +160,7 @@ def test_gain_is_over_the_best_that_learns_nothing_and_skill_over_frequency() ->
     waits, masses = some_waits([5.0, 50.0, 500.0, 2.0]), some_masses(4)
     flat = np.full((4, 4), 0.25)
     others = [("flat", flat), ("frequency", masses[::-1])]
-    scores, calibration = scored(waits, EDGES, ("hazard", masses), iter(others))
+    scores, calibration = wait_scores(waits, EDGES, ("hazard", masses), iter(others))
     best = max(score_waits(waits, of, EDGES)["log_score"] for _, of in others)
     assert scores["gain"][0] == pytest.approx(scores["log_score"][0] - best)
     assert scores["brier_skill_1d"][2] in (0.0, None)

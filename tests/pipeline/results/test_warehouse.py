@@ -22,8 +22,9 @@ from pipeline.event_table import EventTable, read_event_table, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results import published
 from pipeline.results.baselines import baselines
+from pipeline.results.dataset_stats import dataset_stats
 from pipeline.results.metrics import write_link_prediction
-from pipeline.results.warehouse import build_warehouse, dataset_stats
+from pipeline.results.warehouse import build_warehouse
 from pipeline.schemas import (
     PUBLISHED,
     QUARANTINE,
@@ -678,10 +679,10 @@ def test_one_seed_has_no_std(papers_model: Lake) -> None:
 
 
 def test_published_tables_are_complete() -> None:
-    assert published.table_2().height == 14
-    assert published.table_3().height == 12
-    assert published.table_4().height == 6
-    assert not published.table_3().null_count().sum_horizontal().item()
+    assert published.published_table_2().height == 14
+    assert published.published_table_3().height == 12
+    assert published.published_table_4().height == 6
+    assert not published.published_table_3().null_count().sum_horizontal().item()
 
 
 def test_statistics_of_the_lake_are_those_of_its_event_tables(lake: Lake) -> None:
