@@ -18,8 +18,8 @@ from assets.headless.instance import HEADLESS
 from pipeline.lake import Lake
 from pipeline.locks import hold, hold_one_of
 from pipeline.settings import Settings
-from pipeline.storage.share import bring, shared
-from pipeline.storage.things import Thing, event_table, trained_model, waiting_times
+from pipeline.storage.share import bring_things, shared
+from pipeline.storage.things import Thing, event_table, learned_waiting_times, trained_model
 
 Context = AssetExecutionContext | OpExecutionContext
 LONGEST_WAIT = 3600.0  # seconds, for a table: it is made within minutes
@@ -40,8 +40,8 @@ def model_locked(context: Context, lake: Lake, dataset: str, variant: str) -> Ge
     """Hold the lock of a trained variant's folder; an error at once if another process trains it."""
     if lake.storage:
         with _waited_for(context, lake, "datasets", dataset):
-            bring(lake, event_table(dataset), log=context.log.info)
-    learned = waiting_times(dataset) if variant == WAITING_TIMES else trained_model(dataset, variant)
+            bring_things(lake, event_table(dataset), log=context.log.info)
+    learned = learned_waiting_times(dataset) if variant == WAITING_TIMES else trained_model(dataset, variant)
     happening = f"{variant} is being trained on {dataset}"
     with (
         hold(lake.lock("models", dataset, variant), happening, run_name(context)),

@@ -12,7 +12,7 @@ from dagster import Field, InitResourceContext, Noneable, ResourceDefinition
 
 from assets.training_config import FROM_SETTINGS
 from pipeline.settings import SECRET, Settings, Value, setting_text, values_taken, variable
-from pipeline.sources.urls import shown
+from pipeline.sources.urls import shown_address
 
 PLAIN_TYPES: dict[Any, Any] = {Path: str, date: str, datetime: str, tuple[str, ...]: [str]}
 
@@ -64,5 +64,5 @@ def plain(value: object) -> Any:  # noqa: ANN401 - one of Dagster's plain types
         case Path() | date():
             return setting_text(value)
         case str():
-            return shown(value)
+            return shown_address(value)
     return value

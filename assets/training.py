@@ -24,9 +24,10 @@ from pipeline.results.standing import Standing, degenerate_graph, faults_of_trai
 from pipeline.results.trained import TrainedVariant, present_fingerprint, read_facts
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
-from pipeline.storage.share import bring
+from pipeline.storage.share import bring_things
 from pipeline.storage.things import trained_model
-from pipeline.variants import model_named, split_key
+from pipeline.variant_names import split_key
+from pipeline.variants import model_named
 
 
 def training_checks(spec: DatasetSpec) -> list[AssetCheckSpec]:
@@ -57,7 +58,7 @@ def train_variant(
     chosen_settings = config.settings(variant)
     with model_locked(context, lake, spec.name, key), training_slot(context, settings):
         if variant.needs is not None:
-            bring(lake, trained_model(spec.name, variant.needs), log=context.log.info)
+            bring_things(lake, trained_model(spec.name, variant.needs), log=context.log.info)
         expected = identity(spec.name, present_fingerprint(lake, spec.name), variant, chosen_settings)
         if earlier := differences(read_facts(folder) or expected, expected):
             context.log.warning(f"{key} was trained otherwise ({'; '.join(earlier)}): it is trained anew.")

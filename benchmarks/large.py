@@ -29,7 +29,7 @@ from model.identity import TrainingSettings
 from model.large import rule
 from model.run import Run, new_run
 from model.stream import ASSOCIATION, Stream
-from pipeline.variants import variants_for, with_key
+from pipeline.variants import variant_with_key, variants_for
 
 GROWTH = (3_000, 10_000, 30_000, 100_000)
 WARM_UP = 10  # batches
@@ -52,7 +52,7 @@ def measured(question: Question) -> dict[str, Any]:
     torch.set_num_threads(1)
     if question.small:
         rule.LARGE = question.nodes
-    variant, settings = with_key(question.key, variants_for(["Follow"])), TrainingSettings(seeds=(0,))
+    variant, settings = variant_with_key(question.key, variants_for(["Follow"])), TrainingSettings(seeds=(0,))
     first = question.before + WARM_UP * settings.batch
     stream = crowd_stream(question.nodes, first + question.events + 1)
     stream = replace(stream, splits=(len(stream), len(stream)))

@@ -31,7 +31,7 @@ from pipeline.results.agreement import edge_keys, variant_agreement
 from pipeline.results.metrics import by_split, ranked_events
 from pipeline.results.trained import TrainedVariant, read_facts
 from pipeline.show.results_page.evidence import paired
-from pipeline.variants import split_key
+from pipeline.variant_names import split_key
 
 AUC, AUC_OF_SUM = "auc", "auc of the sum"
 METRICS = (MAR.name, HITS_AT[10].name, AUC, AUC_OF_SUM)

@@ -35,7 +35,7 @@ from model.run import Run, generators, new_run
 from model.state import initial_state
 from model.stream import Stream, load_stream
 from pipeline.progress import Progress
-from pipeline.variants import Variant, variants_for, with_key
+from pipeline.variants import Variant, variant_with_key, variants_for
 
 GROWTH = (100, 300, 1000, 3000)
 
@@ -134,7 +134,7 @@ def measure_reference(stream: Stream, variant: Variant, d: int, events: int) -> 
 
 def measure_growth(settings: TrainingSettings, events: int) -> dict[str, Any]:
     """Processor time per event of learned sparse bilinear LDG against N, and its slope in log–log."""
-    variant = with_key("ldg_learned_sparse-bilinear", variants_for(["Follow"]))
+    variant = variant_with_key("ldg_learned_sparse-bilinear", variants_for(["Follow"]))
     seconds = {}
     for nodes in GROWTH:
         run = new_run(synthetic_stream(nodes, settings.batch + events), variant, settings)
@@ -165,9 +165,9 @@ def measure(dataset: Path | None, key: str, seeds: int, events: int, before: int
 def subject(dataset: Path | None, key: str, events: int) -> tuple[Stream, Variant]:
     """What is measured: a variant on an event table, or on a synthetic stream of 284 nodes."""
     if dataset is None:
-        return synthetic_stream(284, 3 * events), with_key(key, variants_for(["Follow"]))
+        return synthetic_stream(284, 3 * events), variant_with_key(key, variants_for(["Follow"]))
     names = json.loads((dataset / "dataset.json").read_text(encoding="utf-8"))["relations"]
-    variant = with_key(key, variants_for(names))
+    variant = variant_with_key(key, variants_for(names))
     return load_stream(dataset, variant.relation), variant
 
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -251,3 +251,8 @@ def file_sha256(path: Path) -> str:
     """Hex digest of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def paths_within(lake: Lake, paths: Iterable[Path]) -> list[Path]:
+    """Paths below the home as they are on every machine: relative to it."""
+    return [path.relative_to(lake.home) if path.is_relative_to(lake.home) else path for path in paths]

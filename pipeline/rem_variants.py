@@ -4,13 +4,12 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
-from pipeline.variant_names import BILINEAR, ldg, variant_key
+from pipeline.variant_names import BILINEAR, HISTORY, ldg_name, variant_key
 
 REM = "rem"
-HISTORY = "history"  # stands where the paper's models have their interaction: λ is made from the past
 Form = Literal["branching", "flat", "linear"]
 OfLdg = Literal["embeddings", "attention"]
-LDG = variant_key(ldg("learned", "sparse"), BILINEAR)  # the trained LDG that a model may read
+LDG = variant_key(ldg_name("learned", "sparse"), BILINEAR)  # the trained LDG that a model may read
 GROUPS = (
     "pair",
     "share",

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self, get_args
 from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Lt
+from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -34,8 +35,9 @@ from pipeline.rem_variants import REM
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules
-from pipeline.sources.urls import shown
-from pipeline.variants import DYREP, ldg
+from pipeline.sources.urls import shown_address
+from pipeline.variant_names import ldg_name
+from pipeline.variants import DYREP
 
 PREFIX = "LDG_"
 SHELL = "the shell"
@@ -252,7 +254,7 @@ class Settings(BaseSettings):
     )
     datasets: Names = Field((), description="The datasets a run works on, by name; all of them if empty.")
     variants: Names = Field(
-        (DYREP, ldg("learned", "sparse"), REM),
+        (DYREP, ldg_name("learned", "sparse"), REM),
         description="The models a run trains, those of the paper with both interactions.",
     )
     trainings: Count = Field(
@@ -343,7 +345,7 @@ class Settings(BaseSettings):
             name = str(first["loc"][0])
             wrong = ours[variable(name)]
             raise SettingError(
-                f"{variable(name)} is {shown(wrong.text.strip())!r} in {wrong.source}; "
+                f"{variable(name)} is {shown_address(wrong.text.strip())!r} in {wrong.source}; "
                 f"it takes {values_taken(cls.model_fields[name])}"
             ) from None
 
@@ -437,6 +439,13 @@ def read_env_file(path: Path) -> dict[str, Value]:
         for binding in bindings
         if binding.key
     }
+
+
+def home_environment(home: Path) -> dict[str, str] | None:
+    """The settings in a home's `.env`, or None where there is no such file."""
+    if not (home / ".env").exists():
+        return None
+    return {name: text or "" for name, text in dotenv_values(home / ".env", interpolate=False).items()}
 
 
 def refuse_unknown(name: str, source: str) -> None:

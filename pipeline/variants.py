@@ -8,8 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar, get_args
 
-from pipeline.rem_variants import HISTORY, RemVariant, rem_variants
-from pipeline.variant_names import BILINEAR, CONCAT, Interaction, Prior, ldg, variant_key
+from pipeline.rem_variants import RemVariant, rem_variants
+from pipeline.variant_names import (
+    BILINEAR,
+    CONCAT,
+    INTERACTIONS,
+    Interaction,
+    Prior,
+    ldg_name,
+    relation_slug,
+    variant_key,
+)
 
 Attention = Literal["association", "random", "learned", "gcn", "gat"]
 Moves = Literal["never", "with associations", "with every event"]
@@ -24,7 +33,6 @@ MOVES: dict[Attention, Moves] = {
     "learned": "with every event",
 }
 
-INTERACTIONS: tuple[Interaction, ...] = get_args(Interaction)
 # Those of the paper, in its order. A family of variants may have interactions of its own.
 PAPER_INTERACTIONS = (CONCAT, BILINEAR)
 PRIORS: tuple[Prior, ...] = get_args(Prior)
@@ -144,24 +152,13 @@ class Variant:
         return self.trained_like().key if self.frequency else None
 
 
-def split_key(key: str) -> tuple[str, str]:
-    """Name and interaction of a key."""
-    name, _, interaction = key.rpartition("-")
-    if not name or interaction not in (*INTERACTIONS, HISTORY):
-        raise ValueError(
-            f"{key!r} is no variant: a model's folder is named <name>-<interaction>, the interaction one of "
-            f"{', '.join((*INTERACTIONS, HISTORY))}; rename or remove it"
-        )
-    return name, interaction
-
-
 def dyrep_on(relation: str) -> str:
     """The name of DyRep on an association graph that is not the dataset's own."""
-    return f"{DYREP}_{slug(relation)}"
+    return f"{DYREP}_{relation_slug(relation)}"
 
 
-LDG_FREQUENCY = f"{ldg('learned', 'sparse')}_freq"
-LDG_ONE_PASS = f"{ldg('learned', 'sparse')}_one_pass"
+LDG_FREQUENCY = f"{ldg_name('learned', 'sparse')}_freq"
+LDG_ONE_PASS = f"{ldg_name('learned', 'sparse')}_one_pass"
 
 
 def variants_for(relations: Sequence[str]) -> list[Variant]:
@@ -177,7 +174,7 @@ def variants_for(relations: Sequence[str]) -> list[Variant]:
             rows.append(Variant(DYREP_WIDE, interaction, wide=True))
         for attention in ("random", "learned"):
             for prior in PRIORS:
-                name = ldg(attention, prior)
+                name = ldg_name(attention, prior)
                 rows.append(Variant(name, interaction, attention=attention, prior=prior, edge_types=2))
         sparse = rows[-1]
         rows.append(replace(sparse, name=LDG_FREQUENCY, frequency=True))
@@ -214,20 +211,15 @@ def variant_title(name: str, relations: Sequence[str]) -> str:
 
 def model_named(key: str, relations: Sequence[str]) -> Variant | RemVariant:
     """The model with this key, for instance `ldg_learned_sparse-bilinear` or `rem-history`."""
-    return with_key(key, models_for(relations))
+    return variant_with_key(key, models_for(relations))
 
 
 Model = TypeVar("Model", bound=Variant | RemVariant)
 
 
-def with_key(key: str, models: Sequence[Model]) -> Model:
+def variant_with_key(key: str, models: Sequence[Model]) -> Model:
     """The one of `models` that has this key."""
     by_key = {model.key: model for model in models}
     if key not in by_key:
         raise ValueError(f"variant takes one of {', '.join(by_key)}; got {key!r}")
     return by_key[key]
-
-
-def slug(relation: str) -> str:
-    """A relation's name as part of a variant's name."""
-    return re.sub(r"[^a-z0-9]+", "_", relation.lower()).strip("_")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.sources.urls import is_url, shown
+from pipeline.sources.urls import is_url, shown_address
 
 if TYPE_CHECKING:
     from pipeline.settings import Settings
@@ -56,7 +56,7 @@ def settings_lines(settings: "Settings") -> list[str]:
         value = values.get(name)
         source = value.source if value and value.text.strip() else "default"
         secret = text and name in map(variable, SECRET)
-        lines.append(f"{name}={'(not shown)' if secret else shown(text)}  ({source})")
+        lines.append(f"{name}={'(not shown)' if secret else shown_address(text)}  ({source})")
     return lines
 
 
@@ -119,7 +119,7 @@ def storage_findings(settings: "Settings") -> list[tuple[bool, str]]:
 
 def reached(title: str, place: "Place") -> tuple[bool, str]:
     """Whether a source is at its place; in words that name the variable if it is not."""
-    address, variable = shown(place.where), place.variable
+    address, variable = shown_address(place.where), place.variable
     if not is_url(place.where):
         there = Path(place.where).expanduser().exists()
         return there, f"{title}: {address} {'is there' if there else f'is not there; {variable} names it'}"

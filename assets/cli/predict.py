@@ -19,10 +19,10 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     """Print the likeliest partners of the next communication of NODE, a name or number in DATASET."""
     lake = home_to_read().lake
     table = stored_table(lake, dataset)
-    from pipeline.rem_variants import HISTORY, REM
+    from pipeline.rem_variants import REM
     from pipeline.results.predictions import along
     from pipeline.results.trained import current_variants, showcase
-    from pipeline.variants import variant_key
+    from pipeline.variant_names import HISTORY, variant_key
 
     trained = {one.key: one for one in current_variants(lake, dataset)}
     if not trained:

@@ -17,10 +17,10 @@ def reproduce(data: Path) -> None:
     decides a result is pinned in the home's .env, which here takes precedence over the shell.
     """
     settings = home_to_write()
-    from pipeline.settings import Settings
-    from pipeline.sources.paper import home_environment, prepare
+    from pipeline.settings import Settings, home_environment
+    from pipeline.sources.paper import prepare_papers_home
 
-    state = "prepared" if prepare(data, settings.home, os.environ) else "already prepared"
+    state = "prepared" if prepare_papers_home(data, settings.home, os.environ) else "already prepared"
     click.echo(f"The paper's experiments {state}: {settings.home}")
     pinned = home_environment(settings.home) or {}
     aside = [name for name, text in pinned.items() if os.environ.pop(name, text) != text]

@@ -48,7 +48,7 @@ from pipeline.runs import FinishedTraining, SessionRecord
 from pipeline.settings import Settings
 from pipeline.sources.chosen import chosen_datasets, chosen_variants
 from pipeline.sources.source import DatasetSpec
-from pipeline.storage.share import bring, publish
+from pipeline.storage.share import bring_things, publish_things
 from pipeline.storage.things import event_table, trained_model
 from pipeline.variants import Variant
 
@@ -163,10 +163,10 @@ class HeadlessRun:
         ends when the others are through.
         """
         lake = self.settings.lake
-        bring(lake, *(event_table(name) for name in {spec.name for spec, _ in variants}))
+        bring_things(lake, *(event_table(name) for name in {spec.name for spec, _ in variants}))
         chosen = [trained_model(spec.name, variant.key) for spec, variant in variants]
-        bring(lake, *chosen)
-        publish(lake, *chosen)  # what an earlier run trained and could not publish
+        bring_things(lake, *chosen)
+        publish_things(lake, *chosen)  # what an earlier run trained and could not publish
         for spec, variant in variants:
             if otherwise := trained_otherwise(spec, variant, self.settings):
                 self.account.line(

@@ -9,8 +9,8 @@ from dagster import Config, Failure, JobDefinition, OpExecutionContext, Resource
 from pydantic import Field
 
 from assets.headless.instance import PROJECT
-from pipeline.settings import Settings
-from pipeline.sources.paper import home_environment, is_the_papers
+from pipeline.settings import Settings, home_environment
+from pipeline.sources.paper import is_the_papers
 
 LONGEST_END = 60.0  # seconds in which the launcher keeps what is done
 
@@ -28,7 +28,7 @@ class PaperData(Config):
 @op
 def reproduce(context: OpExecutionContext, config: PaperData, settings: ResourceParam[Settings]) -> None:
     """Make the paper's tables, figures and page on this home, as `ldg reproduce` does."""
-    data = config.data or prepared_from(settings.home)
+    data = config.data or data_of_prepared_home(settings.home)
     command = [sys.executable, "-m", "assets", "--home", str(settings.home.resolve()), "reproduce", data]
     process = subprocess.Popen(  # noqa: S603 - this interpreter; a folder is an argument, not a command
         command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -48,8 +48,8 @@ def reproduce(context: OpExecutionContext, config: PaperData, settings: Resource
         raise Failure(f"`ldg reproduce` ended with {code}: {last}")
 
 
-def prepared_from(home: Path) -> str:
-    """The folder from which a home was prepared; an error where it was not."""
+def data_of_prepared_home(home: Path) -> str:
+    """The folder that the job takes its data from: that of which the home was prepared, or an error."""
     if not is_the_papers(home):
         raise Failure(
             "This home is not that of the paper's experiments: name the folder with its data in the config "

@@ -18,7 +18,7 @@ from pydantic import Field, create_model
 from assets.training import train_and_report
 from assets.training_config import training_config
 from pipeline.settings import Settings
-from pipeline.sources.chosen import chosen_datasets, chosen_variants, in_order
+from pipeline.sources.chosen import chosen_datasets, chosen_variants, in_training_order
 from pipeline.sources.registry import registry
 
 
@@ -62,7 +62,7 @@ def train_chosen(settings: Settings) -> JobDefinition:
                 context.log.warning(f"{spec.name} is left out: materialize {spec.name}/event_table first.")
         if not ready:
             raise Failure(f"None of {', '.join(spec.name for spec in specs)} has an event table yet.")
-        for chain in in_order(chosen_variants(ready, chosen)):
+        for chain in in_training_order(chosen_variants(ready, chosen)):
             yield DynamicOutput(chain, mapping_key=chain[0].replace("/", "__").replace("-", "_"))
 
     @op(pool="training")

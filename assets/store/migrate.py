@@ -37,7 +37,7 @@ from dagster._serdes import deserialize_value, serialize_value
 from assets.store import dagster_folder, postgres_store, with_driver
 from pipeline.progress import Progress
 from pipeline.settings import Settings
-from pipeline.sources.urls import shown
+from pipeline.sources.urls import shown_address
 
 HEARTBEAT = 60.0  # seconds: a daemon that lives is heard of more often
 BATCH = 500
@@ -99,7 +99,7 @@ def migrate_history(settings: Settings) -> Copied:
     refuse_work_going_on(source)
     if target.run_storage.get_runs_count():
         raise MigrationError(
-            f"{shown(settings.store)} has runs already: the history goes into a database without any"
+            f"{shown_address(settings.store)} has runs already: the history goes into a database without any"
         )
     engine = db.create_engine(with_driver(settings.store))
     with engine.begin() as into:

@@ -22,7 +22,8 @@ from model.identity import TrainingSettings
 from pipeline.cluster.run import run_tasks
 from pipeline.following.window import Window
 from pipeline.lake import Lake
-from pipeline.variants import DYREP, DYREP_RANDOM, PAPER_INTERACTIONS, PRIORS, ldg, variant_key
+from pipeline.variant_names import ldg_name, variant_key
+from pipeline.variants import DYREP, DYREP_RANDOM, PAPER_INTERACTIONS, PRIORS
 from tests.cluster_machines import cluster_on
 from tests.cluster_tasks import store_dataset
 from tests.todays_archive import World, write_days
@@ -33,7 +34,7 @@ VARIANTS = ("dyrep-concat", "dyrep-bilinear", "gcn-concat", "gat-concat")
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=30, batch=40, d=8)
 # Those that take longest first, so that no worker is left with one at the end.
 TABLE_3 = (
-    *(ldg(attention, prior) for attention in ("learned", "random") for prior in PRIORS),
+    *(ldg_name(attention, prior) for attention in ("learned", "random") for prior in PRIORS),
     DYREP,
     DYREP_RANDOM,
 )

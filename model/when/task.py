@@ -16,7 +16,7 @@ def waiting_times_task(dataset: str) -> Task[dict[str, Any]]:
         learn_waits,
         (dataset,),
         needs=(things.event_table(dataset),),
-        makes=(things.waiting_times(dataset),),
+        makes=(things.learned_waiting_times(dataset),),
     )
 
 

@@ -15,7 +15,7 @@ from pipeline.cluster.task import ClusterError, Log, Made, Task
 from pipeline.cluster.worker import TOPIC, News, Order, perform_order
 from pipeline.lake import Lake, temporary_name
 from pipeline.progress import State, announce, pass_on
-from pipeline.storage.share import bring
+from pipeline.storage.share import bring_things
 
 SECONDS_TO_CONNECT = 10.0
 SECONDS_BETWEEN_LOOKS = 1.0  # at who is there, while nothing is heard
@@ -165,7 +165,7 @@ class Session:
             if is_done or isinstance(error, FutureCancelledError):
                 raise self.gone() from None
             raise
-        bring(self.lake, *task.makes, log=self.log)
+        bring_things(self.lake, *task.makes, log=self.log)
         return made
 
     def gone(self) -> ClusterError:

@@ -22,7 +22,7 @@ from pipeline.lake import Lake
 from pipeline.locks import hold
 from pipeline.progress import State, watched_by
 from pipeline.settings import Settings
-from pipeline.storage.share import bring, shared
+from pipeline.storage.share import bring_things, shared
 
 LONGEST_WAIT = 3600.0  # seconds, for what another process brings or makes
 TOPIC = "ldg"  # of the events that travel from workers to clients
@@ -76,7 +76,7 @@ def perform_order(order: Order) -> Any:  # noqa: ANN401 - whatever the task retu
             return task.run(lake, log)
         for thing in task.needs:  # which another process of this machine may want at the same moment
             with hold(lake.lock(*thing.lock), f"{thing.name} is being brought", task.name, LONGEST_WAIT, log):
-                bring(lake, thing, log=log)
+                bring_things(lake, thing, log=log)
         with shared(lake, *task.makes, log=log):
             return task.run(lake, log)
 

@@ -21,8 +21,8 @@ from pipeline.following.rule import FollowRule
 from pipeline.following.window import Window, window_until
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.schemas import FOLLOWED
-from pipeline.sources.gharchive.database import database, day_files, frame
-from pipeline.sources.gharchive.subnetwork import densest
+from pipeline.sources.gharchive.database import database, day_files, query_frame
+from pipeline.sources.gharchive.subnetwork import densest_members
 from pipeline.sources.gharchive.subnetwork_rule import BOT_PATTERNS, any_of
 
 # Who acts more than so often, or in more hours of the day, on an average day on which it acts, is a machine.
@@ -163,8 +163,8 @@ def why_in_core(connection: duckdb.DuckDBPyConnection, size: int) -> dict[str, s
             break
         connection.execute("create or replace table core as select * from peeled")
         threshold = int(threshold * GROWTH) + 1
-    pairs = frame(connection, "select u, v, days as communications, 0 as associations from core")
-    members = densest(pairs, {*pairs["u"], *pairs["v"]}, size)
+    pairs = query_frame(connection, "select u, v, days as communications, 0 as associations from core")
+    members = densest_members(pairs, {*pairs["u"], *pairs["v"]}, size)
     among = pairs.filter(pl.col("u").is_in(members) & pl.col("v").is_in(members))
     both = pl.concat([among, among.rename({"u": "v", "v": "u"}).select(among.columns)])
     joined = both.group_by("u").agg(days=pl.col("communications").sum(), others=pl.len())

@@ -14,7 +14,7 @@ from pipeline.following.window import Window, file_day_span
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet
 from pipeline.names import KINDS
 from pipeline.schemas import EVENTS
-from pipeline.sources.gharchive.database import database, day_files, frame
+from pipeline.sources.gharchive.database import database, day_files, query_frame
 from pipeline.sources.gharchive.subnetwork import AMONG
 
 FOLLOWED_EVENTS = {name: EVENTS.types[name] for name in ("u", "v", "type", "kind", "created_at")}
@@ -49,7 +49,7 @@ def read_followed_events(lake: Lake, choice: Choice, day: date) -> pl.DataFrame:
     ids = choice.people.select("node", login="name", key=pl.col("name").str.to_lowercase())
     with database("1GB", 1) as connection:
         connection.register("names", ids.select("login", "key").to_arrow())
-        rows = frame(connection, AMONG, {"files": files, "kinds": list(KINDS)})
+        rows = query_frame(connection, AMONG, {"files": files, "kinds": list(KINDS)})
     begin, end = file_day_span(day)
     return (
         rows.filter(pl.col("source") != pl.col("target"))

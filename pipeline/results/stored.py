@@ -7,7 +7,7 @@ import polars as pl
 from pipeline.event_table import EventTable, dataset_names
 from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.schemas import BASELINES, CALIBRATION, MODEL, NEXT_EVENT_TIME, Table
-from pipeline.variants import variant_key
+from pipeline.variant_names import variant_key
 
 MODEL_NAMES = [column.name for column in MODEL[:3]]  # dataset, variant and interaction
 

@@ -17,16 +17,8 @@ from pipeline.event_table import newest_time
 from pipeline.lake import Lake, read_parquet, scan_parquet
 from pipeline.rem_variants import RemVariant
 from pipeline.schemas import FINGERPRINT, MODEL, TABLE_END, Table
-from pipeline.variants import (
-    BILINEAR,
-    CONCAT,
-    Variant,
-    in_print_order,
-    ldg,
-    split_key,
-    variant_key,
-    variant_title,
-)
+from pipeline.variant_names import BILINEAR, CONCAT, ldg_name, split_key, variant_key
+from pipeline.variants import Variant, in_print_order, variant_title
 
 
 @dataclass(frozen=True)
@@ -125,8 +117,8 @@ def with_records(trained: Sequence[TrainedVariant], records: str) -> list[Traine
 
 def showcase(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> TrainedVariant:
     """The training whose graph is shown where there is room for one: the paper's, else a learned one."""
-    preferred = [variant_key(ldg("learned", "sparse"), how) for how in (BILINEAR, CONCAT)]
-    preferred.append(variant_key(ldg("learned", "uniform"), BILINEAR))
+    preferred = [variant_key(ldg_name("learned", "sparse"), how) for how in (BILINEAR, CONCAT)]
+    preferred.append(variant_key(ldg_name("learned", "uniform"), BILINEAR))
 
     def place(one: TrainedVariant) -> tuple[int, bool]:
         variant = one.described(relations)

@@ -30,7 +30,7 @@ def chosen_variants(
     return [(spec, variant) for spec, variant in every if variant.name in settings.variants]
 
 
-def in_order(trainings: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> list[list[str]]:
+def in_training_order(trainings: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> list[list[str]]:
     """`<dataset>/<variant>` of what waits for no other, each followed by those that use its weights."""
     of = {(spec.name, variant.key): variant.needs for spec, variant in trainings}
     chains: dict[tuple[str, str], list[str]] = {}

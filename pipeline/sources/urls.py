@@ -27,7 +27,7 @@ def check_url(url: str, name: str) -> None:
         )
 
 
-def shown(text: str) -> str:
+def shown_address(text: str) -> str:
     """An address without user, password, query and fragment; what is not an address stays as it is."""
     if "://" not in text:
         return text

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pipeline.settings import SettingError, read_env_file
-from pipeline.sources.urls import shown
+from pipeline.sources.urls import shown_address
 
 # The AWS tools' own variables; the name on the right is the client's.
 VARIABLES = {
@@ -66,7 +66,7 @@ class Bucket:
     @property
     def where(self) -> str:
         """The address and who answers there, for a sentence."""
-        return f"{self.address} at {shown(self.options.get('endpoint', 'Amazon S3'))}"
+        return f"{self.address} at {shown_address(self.options.get('endpoint', 'Amazon S3'))}"
 
     @cached_property
     def _stores(self) -> dict[float, Any]:
@@ -116,7 +116,7 @@ class Bucket:
             if code == "NoSuchBucket":
                 raise StorageError(
                     f"there is no bucket {urlsplit(self.address).netloc} at "
-                    f"{shown(self.options.get('endpoint', 'Amazon S3'))}: LDG_STORAGE names it"
+                    f"{shown_address(self.options.get('endpoint', 'Amazon S3'))}: LDG_STORAGE names it"
                 ) from None
             if status in {"401", "403"}:
                 raise StorageError(

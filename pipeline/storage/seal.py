@@ -49,7 +49,7 @@ class Seal(msgspec.Struct, frozen=True):
         """A seal that this home writes now."""
         now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
         in_place = dict(sorted(files.items()))
-        return cls(is_open, owner(home), now, uuid.uuid4().hex, in_place, sorted(unsure))
+        return cls(is_open, seal_owner(home), now, uuid.uuid4().hex, in_place, sorted(unsure))
 
     @classmethod
     def read(cls, data: bytes) -> "Seal":
@@ -69,8 +69,8 @@ def seal_key(thing: Thing) -> str:
     return f"{SEALS}/{thing.name}.json"
 
 
-def owner(home: Path) -> str:
-    """A home's name among those that share a storage: its machine and its folder."""
+def seal_owner(home: Path) -> str:
+    """Who seals, by name among the homes that share a storage: its machine and its folder."""
     return f"{socket.gethostname()}:{os.fspath(home.resolve())}"
 
 

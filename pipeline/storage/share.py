@@ -22,8 +22,8 @@ from pipeline.lake import Lake, replacing
 from pipeline.lake import file_sha256 as sha256_of
 from pipeline.storage.bucket import Bucket, ChangedError, StorageError
 from pipeline.storage.publication import AT_ONCE, Publication
-from pipeline.storage.seal import SEALS, Seal, SealedFile, owner, same_files, seal_key
-from pipeline.storage.things import Thing, event_table, results, thing_named, waiting_times
+from pipeline.storage.seal import SEALS, Seal, SealedFile, same_files, seal_key, seal_owner
+from pipeline.storage.things import Thing, event_table, learned_waiting_times, results, thing_named
 
 SILENCE = 120.0  # seconds without a change after which the writer of an open seal is taken for dead
 TRIES = 5  # at bringing what is replaced meanwhile
@@ -48,7 +48,7 @@ class Memory(msgspec.Struct, frozen=True):
     times: dict[str, int]  # a file not written since is not read again to be compared
 
 
-def bring(lake: Lake, *things: Thing, log: Log | None = None) -> None:
+def bring_things(lake: Lake, *things: Thing, log: Log | None = None) -> None:
     """Bring what the storage has of `things` and this home has not."""
     if lake.storage:
         storage = Storage.of(lake, log)
@@ -56,7 +56,7 @@ def bring(lake: Lake, *things: Thing, log: Log | None = None) -> None:
             storage.bring(thing)
 
 
-def publish(lake: Lake, *things: Thing, log: Log | None = None) -> None:
+def publish_things(lake: Lake, *things: Thing, log: Log | None = None) -> None:
     """Publish what this home has of `things` and the storage has not."""
     if lake.storage:
         storage = Storage.of(lake, log)
@@ -67,9 +67,9 @@ def publish(lake: Lake, *things: Thing, log: Log | None = None) -> None:
 @contextmanager
 def shared(lake: Lake, *things: Thing, log: Log | None = None) -> Generator[None]:
     """Work on the newest state of `things`: brought before and, if all goes well, published after."""
-    bring(lake, *things, log=log)
+    bring_things(lake, *things, log=log)
     yield
-    publish(lake, *things, log=log)
+    publish_things(lake, *things, log=log)
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def results_shared(lake: Lake, datasets: Sequence[str], log: Log | None = None) 
         storage = Storage.of(lake, log)
         for dataset in datasets:
             storage.bring(event_table(dataset))
-            storage.bring(waiting_times(dataset))
+            storage.bring(learned_waiting_times(dataset))
             for model in storage.news(f"models/{dataset}"):
                 storage.bring(model)
     with shared(lake, results(), log=log):
@@ -240,7 +240,7 @@ class Storage:
                     f"{seal_key(thing)} in {self.bucket.where} is no seal: remove it, and {thing.name} "
                     "counts as absent"
                 ) from None
-            if not seal.is_open or seal.by == owner(self.home):
+            if not seal.is_open or seal.by == seal_owner(self.home):
                 return seal, stored.etag
             if stored.etag != watched:
                 if not watched:
@@ -331,5 +331,5 @@ def news_in(ours: Mapping[str, SealedFile], memory: Memory | None) -> dict[str, 
 
 
 def is_thinned(thing: Thing, ours: Mapping[str, SealedFile], memory: Memory) -> bool:
-    """Whether somebody made room in this home: files of the thing are gone, the others are as they were."""
+    """Whether a shared thing was thinned to make room here: some files are gone, the others as they were."""
     return not thing.keeps and not news_in(ours, memory) and ours.keys() < memory.files.keys()

@@ -97,8 +97,8 @@ def trained_model(dataset: str, variant: str) -> Thing:
     return Thing(folder, ((folder, "*"),), last=f"{folder}/model.json", remade=False)
 
 
-def waiting_times(dataset: str) -> Thing:
-    """What was learned of waiting times."""
+def learned_waiting_times(dataset: str) -> Thing:
+    """The thing that holds what was learned of a dataset's waiting times."""
     folder = f"waiting_times/{dataset}"
     return Thing(
         folder,
@@ -120,7 +120,7 @@ KINDS = {
     "subnetwork": lambda _: subnetwork(),
     "datasets": event_table,
     "models": lambda name: trained_model(*name.split("/")),
-    "waiting_times": waiting_times,
+    "waiting_times": learned_waiting_times,
     "results": lambda _: results(),
 }
 
@@ -148,5 +148,5 @@ def things_here(home: Path) -> Iterator[Thing]:
     for trained in sorted((home / "models").glob("*/*/model.json")):
         yield trained_model(trained.parent.parent.name, trained.parent.name)
     for learned in sorted((home / "waiting_times").glob("*/waiting_times.json")):
-        yield waiting_times(learned.parent.name)
+        yield learned_waiting_times(learned.parent.name)
     yield results()

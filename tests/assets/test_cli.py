@@ -16,7 +16,7 @@ from model import TrainingSettings, load, train
 from pipeline.lake import Lake
 from pipeline.results.dataset_stats import write_dataset_stats
 from pipeline.results.warehouse import build_warehouse
-from pipeline.variants import variants_for, with_key
+from pipeline.variants import variant_with_key, variants_for
 from tests.command import ldg, ldg_process
 from tests.small_world import store_table
 from tests.whole_system import ROOT
@@ -39,7 +39,7 @@ def office_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = Lake(home)
     table = store_table(lake, "office", seed=1)
     settings = TrainingSettings(seeds=(0,), epochs=1)
-    variant = with_key("dyrep-concat", variants_for(table.metadata["relations"]))
+    variant = variant_with_key("dyrep-concat", variants_for(table.metadata["relations"]))
     train(lake.dataset("office"), variant, settings, lake.model("office", variant.key))
     write_dataset_stats(lake)
     build_warehouse(lake)

@@ -18,12 +18,12 @@ from model.identity import resumable
 from model.run import Run, new_run, resume
 from model.stream import load_stream
 from model.training import TrainingSettings, train
-from pipeline.variants import variants_for, with_key
+from pipeline.variants import variant_with_key, variants_for
 from tests.model.test_training import assert_identical, contents
 from tests.small_world import RELATIONS
 
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=2, batch=10, d=4, snapshots=4, checkpoint_minutes=0)
-VARIANT = with_key("ldg_learned_sparse-bilinear", variants_for(RELATIONS))
+VARIANT = variant_with_key("ldg_learned_sparse-bilinear", variants_for(RELATIONS))
 
 
 def begun(dataset: Path) -> Run:
@@ -225,7 +225,7 @@ def test_a_finished_training_of_an_earlier_version_still_lends_its_weights(
     folder = Path(shutil.copytree(undisturbed, tmp_path / VARIANT.key))
     for name in ("weights", "state"):
         as_written_before(folder / f"{name}.safetensors")
-    frequent = with_key("ldg_learned_sparse_freq-bilinear", variants_for(RELATIONS))
+    frequent = variant_with_key("ldg_learned_sparse_freq-bilinear", variants_for(RELATIONS))
     lines: list[str] = []
     train(dataset, frequent, SETTINGS, tmp_path / frequent.key, lines.append)
     assert any("uses the weights of" in line for line in lines)

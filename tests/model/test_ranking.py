@@ -17,7 +17,7 @@ from model.run import generators
 from model.state import initial_state
 from model.stream import Stream
 from pipeline.results.metrics import mid_ranks
-from pipeline.variants import variants_for, with_key
+from pipeline.variants import variant_with_key, variants_for
 from tests.model.streams import random_stream
 
 D = 4
@@ -26,7 +26,7 @@ D = 4
 @pytest.mark.parametrize("key", ["dyrep-concat", "ldg_learned_sparse-bilinear"])
 def test_every_candidate_is_scored_by_its_conditional_density(key, monkeypatch):
     monkeypatch.setattr(ranking, "HORIZON", 6)
-    variant = with_key(key, variants_for(["Follow"]))
+    variant = variant_with_key(key, variants_for(["Follow"]))
     stream = random_stream(3, nodes=6, events=16)
     parameters = initial_parameters(variant, D, generators((5,), "weights"), torch.float64)
     state = initial_state(stream, variant, D, generators((5,), "start"), torch.float64)
@@ -102,7 +102,7 @@ def test_a_node_without_events_has_no_frequent_partner():
 
 
 def test_with_frequencies_candidates_are_ranked_by_the_mean_of_two_distributions():
-    variant = with_key("ldg_random_sparse-bilinear", variants_for(["Follow"]))
+    variant = variant_with_key("ldg_random_sparse-bilinear", variants_for(["Follow"]))
     stream = random_stream(2, nodes=7, events=30)
     parameters = initial_parameters(variant, D, generators((0, 1), "weights"), torch.float64)
     state = initial_state(stream, variant, D, generators((0, 1), "start"), torch.float64)

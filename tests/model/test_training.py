@@ -19,7 +19,7 @@ from model.epochs import learn_batch
 from model.run import Run, new_run, save
 from model.stream import load_stream
 from model.training import TrainingSettings, train
-from pipeline.variants import variants_for, with_key
+from pipeline.variants import variant_with_key, variants_for
 from tests.forks import FORKING, FORKS
 from tests.small_world import RELATIONS, write_table
 
@@ -80,7 +80,7 @@ def test_every_variant_trains_and_leaves_every_promised_file(variant, dataset, t
     "key", ["ldg_learned_sparse-bilinear", "ldg_learned_uniform-concat", "dyrep_random-bilinear"]
 )
 def test_a_seed_ends_with_the_same_bits_whoever_shares_its_batch(key, dataset, tmp_path):
-    variant = with_key(key, variants_for(RELATIONS))
+    variant = variant_with_key(key, variants_for(RELATIONS))
     settings = replace(SETTINGS, epochs=1, d=32)
     train(dataset, variant, settings, tmp_path / "together")
     train(dataset, variant, replace(settings, seeds=(1,)), tmp_path / "alone")
@@ -95,7 +95,7 @@ def test_a_seed_ends_with_the_same_bits_whoever_shares_its_batch(key, dataset, t
 
 @pytest.mark.parametrize("key", ["ldg_learned_sparse-bilinear", "dyrep-bilinear", "gcn-concat"])
 def test_rankings_are_those_of_the_chosen_epoch(key, dataset, tmp_path):
-    train(dataset, with_key(key, variants_for(RELATIONS)), replace(SETTINGS, epochs=3), tmp_path)
+    train(dataset, variant_with_key(key, variants_for(RELATIONS)), replace(SETTINGS, epochs=3), tmp_path)
     chosen = json.loads((tmp_path / "model.json").read_text())["chosen_epoch"]
     stream = load_stream(dataset)
     communications = pl.DataFrame({"idx": stream.idx[stream.k == 1]})
@@ -116,7 +116,7 @@ def test_rankings_are_those_of_the_chosen_epoch(key, dataset, tmp_path):
 
 def test_attention_between_start_and_end_is_of_the_chosen_epoch(dataset, tmp_path):
     settings = replace(SETTINGS, batch=5, snapshots=7)
-    variant = with_key("ldg_learned_sparse-bilinear", variants_for(RELATIONS))
+    variant = variant_with_key("ldg_learned_sparse-bilinear", variants_for(RELATIONS))
     train(dataset, variant, settings, tmp_path)
     attention = pl.read_parquet(tmp_path / "attention.parquet")
     moments = attention.group_by("snapshot").agg(pl.col("created_at").first(), pl.col("seed").n_unique())
@@ -137,7 +137,10 @@ def train_until_killed(dataset: Path, key: str, folder: Path, after: int) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(epochs, "learn_batch", counted)
         train(
-            dataset, with_key(key, variants_for(RELATIONS)), replace(SETTINGS, checkpoint_minutes=0), folder
+            dataset,
+            variant_with_key(key, variants_for(RELATIONS)),
+            replace(SETTINGS, checkpoint_minutes=0),
+            folder,
         )
 
 
@@ -148,7 +151,7 @@ def trained_in_one_go(dataset, tmp_path_factory):
     @functools.cache
     def of_variant(key: str) -> dict[str, Any]:
         folder = tmp_path_factory.mktemp("undisturbed")
-        train(dataset, with_key(key, variants_for(RELATIONS)), SETTINGS, folder)
+        train(dataset, variant_with_key(key, variants_for(RELATIONS)), SETTINGS, folder)
         return contents(folder)
 
     return of_variant
@@ -159,7 +162,7 @@ def trained_in_one_go(dataset, tmp_path_factory):
 @pytest.mark.parametrize("key", ["ldg_learned_sparse-bilinear", "dyrep-concat"])
 @pytest.mark.parametrize("after", [2, 3, 5])
 def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, trained_in_one_go, tmp_path):
-    variant = with_key(key, variants_for(RELATIONS))
+    variant = variant_with_key(key, variants_for(RELATIONS))
     killed = FORKS.Process(target=train_until_killed, args=(dataset, key, tmp_path / "killed", after))
     killed.start()
     killed.join()
@@ -172,7 +175,7 @@ def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset,
 
 
 def test_a_finished_training_is_not_repeated_and_says_so(dataset, tmp_path):
-    variant = with_key("dyrep-concat", variants_for(RELATIONS))
+    variant = variant_with_key("dyrep-concat", variants_for(RELATIONS))
     first = train(dataset, variant, BRIEF, tmp_path)
     lines = []
     assert train(dataset, variant, BRIEF, tmp_path, lines.append) == first
@@ -182,7 +185,7 @@ def test_a_finished_training_is_not_repeated_and_says_so(dataset, tmp_path):
 
 def test_frequency_uses_the_weights_of_the_finished_model_beside_it(dataset, tmp_path):
     plain, frequent = (
-        with_key(f"ldg_learned_sparse{s}-bilinear", variants_for(RELATIONS)) for s in ("", "_freq")
+        variant_with_key(f"ldg_learned_sparse{s}-bilinear", variants_for(RELATIONS)) for s in ("", "_freq")
     )
     train(dataset, plain, BRIEF, tmp_path / plain.key)
     lines = []
@@ -216,14 +219,14 @@ def interrupted(dataset, folder, variant) -> Path:
 def test_a_checkpoint_of_another_training_is_refused_with_the_reason(
     change, reason, dataset, tmp_path, monkeypatch
 ):
-    variant = with_key("dyrep-concat", variants_for(RELATIONS))
+    variant = variant_with_key("dyrep-concat", variants_for(RELATIONS))
     folder = interrupted(dataset, tmp_path / "model", variant)
     small = {"name": "small", "nodes": 12, "events": 48}
     other = write_table(tmp_path / "table", **small, seed=1) if "table" in change else dataset
     before = new_run(load_stream(dataset), variant, BRIEF).identity
     assert identity.resumable(folder / "checkpoint.safetensors", before)
     monkeypatch.setattr(identity, "VERSION", change.get("version", identity.VERSION))
-    variant = with_key(change.get("key", "dyrep-concat"), variants_for(RELATIONS))
+    variant = variant_with_key(change.get("key", "dyrep-concat"), variants_for(RELATIONS))
     settings = change.get("settings", BRIEF)
     now = new_run(load_stream(other), variant, settings).identity
     assert not identity.resumable(folder / "checkpoint.safetensors", now)
@@ -233,7 +236,7 @@ def test_a_checkpoint_of_another_training_is_refused_with_the_reason(
 
 
 def test_a_damaged_checkpoint_is_refused_whether_cut_or_altered(dataset, tmp_path):
-    variant = with_key("dyrep-concat", variants_for(RELATIONS))
+    variant = variant_with_key("dyrep-concat", variants_for(RELATIONS))
     path = interrupted(dataset, tmp_path, variant) / "checkpoint.safetensors"
     whole = path.read_bytes()
     for damaged in (
@@ -248,7 +251,7 @@ def test_a_damaged_checkpoint_is_refused_whether_cut_or_altered(dataset, tmp_pat
 
 
 def test_a_seed_whose_loss_is_not_finite_stops_alone_and_says_where(dataset, tmp_path, monkeypatch):
-    variant = with_key("dyrep-bilinear", variants_for(RELATIONS))
+    variant = variant_with_key("dyrep-bilinear", variants_for(RELATIONS))
     train(dataset, variant, SETTINGS, tmp_path / "whole")
 
     def poisoned(run, stop):

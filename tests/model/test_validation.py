@@ -15,7 +15,7 @@ from model.run import Run, branch_of, new_run
 from model.stream import Stream
 from model.training import TrainingSettings
 from pipeline.progress import Progress
-from pipeline.variants import variants_for, with_key
+from pipeline.variants import variant_with_key, variants_for
 from tests.model.streams import random_stream
 
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=2, batch=8, d=4, snapshots=4)
@@ -28,7 +28,7 @@ def world() -> Stream:
 
 
 def learned(stream: Stream, key: str, folder: Path, settings: TrainingSettings = SETTINGS) -> Run:
-    run = new_run(stream, with_key(key, variants_for(["Follow"])), settings)
+    run = new_run(stream, variant_with_key(key, variants_for(["Follow"])), settings)
     learn(run, folder / "checkpoint.safetensors", None)
     return run
 
@@ -76,7 +76,9 @@ def test_ranking_leaves_what_was_learned_as_it_is(tmp_path):
 
 
 def test_a_branch_leaves_its_run_as_it_is():
-    run = new_run(world(), with_key("ldg_learned_sparse-bilinear", variants_for(["Follow"])), SETTINGS)
+    run = new_run(
+        world(), variant_with_key("ldg_learned_sparse-bilinear", variants_for(["Follow"])), SETTINGS
+    )
     learn_batch(run, 8)
     before = [run.parameters.flat.clone(), run.state.z.clone(), *(moment.clone() for moment in run.moments)]
     drawn = [generator.get_state() for generator in run.random]
@@ -89,7 +91,7 @@ def test_a_branch_leaves_its_run_as_it_is():
 
 
 def test_a_seed_that_stops_while_learning_on_is_stopped_for_good(tmp_path, monkeypatch):
-    run = new_run(world(), with_key("dyrep-concat", variants_for(["Follow"])), SETTINGS)
+    run = new_run(world(), variant_with_key("dyrep-concat", variants_for(["Follow"])), SETTINGS)
 
     def poisoned(poisoned_run: Run, stop: int) -> None:
         if poisoned_run.step == 3 and not poisoned_run.stopped:  # the last batch before the test period

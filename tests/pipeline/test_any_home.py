@@ -25,7 +25,7 @@ from pipeline.sources.gharchive.subnetwork import (
 )
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.registry import registry
-from pipeline.sources.social_evolution.events import scan
+from pipeline.sources.social_evolution.events import scan_rows
 from tests.pipeline.sources.gharchive.making import lines, modern, store
 
 # As patterns these match the neighbours `a 1 b`, or nothing at all.
@@ -127,4 +127,4 @@ def test_a_file_of_social_evolution_is_itself_in_a_folder_of_any_name(tmp_path: 
     for folder, text in (("a [1]", "right"), ("a 1", "wrong")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "Calls.csv").write_text(f"user\n{text}\n")
-    assert scan(tmp_path / "a [1]" / "Calls.csv").collect().row(0)[1] == "right"
+    assert scan_rows(tmp_path / "a [1]" / "Calls.csv").collect().row(0)[1] == "right"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from model.parameters import count_parameters, width_of
-from pipeline.variants import Variant, in_print_order, split_key, variants_for, with_key
+from pipeline.variant_names import split_key
+from pipeline.variants import Variant, in_print_order, variant_with_key, variants_for
 
 ROOT = Path(__file__).parents[2]
 RELATIONS = ["CloseFriend", "BlogLivejournalTwitter"]
@@ -24,9 +25,11 @@ def test_every_row_of_the_results_table_has_its_own_key():
 
 
 def test_a_variant_is_found_by_its_key_and_an_unknown_key_says_what_there_is():
-    assert with_key("gat-concat", variants_for(RELATIONS)) == Variant("gat", "concat", attention="gat")
+    assert variant_with_key("gat-concat", variants_for(RELATIONS)) == Variant(
+        "gat", "concat", attention="gat"
+    )
     with pytest.raises(ValueError, match="ldg_learned_sparse-bilinear"):
-        with_key("ldg", variants_for(RELATIONS))
+        variant_with_key("ldg", variants_for(RELATIONS))
 
 
 def test_naming_variants_does_not_import_torch():
@@ -49,8 +52,8 @@ def test_an_impossible_variant_is_refused_naming_the_argument(arguments, named):
 
 
 def test_the_wide_model_has_as_many_parameters_as_the_bilinear_one():
-    wide = with_key("dyrep_wide-concat", variants_for(RELATIONS))
-    bilinear = count_parameters(with_key("dyrep-bilinear", variants_for(RELATIONS)), 32)
+    wide = variant_with_key("dyrep_wide-concat", variants_for(RELATIONS))
+    bilinear = count_parameters(variant_with_key("dyrep-bilinear", variants_for(RELATIONS)), 32)
     ours = count_parameters(wide, width_of(wide, 32))
     assert abs(ours - bilinear) / bilinear < 0.03
 

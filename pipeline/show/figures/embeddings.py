@@ -11,7 +11,8 @@ from pipeline.results.pairs import pair_list, training_events
 from pipeline.results.trained import TrainedVariant, showcase
 from pipeline.show.figures.style import GREEN, INK, RED, SKY, Figure, marks
 from pipeline.show.part import Part
-from pipeline.variants import DYREP, ldg
+from pipeline.variant_names import ldg_name
+from pipeline.variants import DYREP
 
 COLOURS = (RED, GREEN, SKY)
 SHAPES = ("circle", "square", "triangle-up")
@@ -42,7 +43,7 @@ def embeddings_figure(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
 
 def chosen(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> list[TrainedVariant]:
     """What is trained of DyRep, LDG on a random sparse graph and LDG on the learned one."""
-    names = (DYREP, ldg("random", "sparse"), ldg("learned", "sparse"))
+    names = (DYREP, ldg_name("random", "sparse"), ldg_name("learned", "sparse"))
     shown = [one for name in names for one in trained if one.variant == name]
     return shown or [showcase(trained, relations)]
 

@@ -13,7 +13,7 @@ from altair.utils import schemapi
 
 from pipeline.lake import replacing, write_text
 from pipeline.text import printable, printable_document
-from pipeline.variants import BILINEAR, CONCAT
+from pipeline.variant_names import BILINEAR, CONCAT
 
 # The renderer refuses a wrong chart; to check each part of it before takes as long as drawing it.
 schemapi.disable_debug_mode()

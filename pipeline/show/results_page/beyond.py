@@ -15,13 +15,14 @@ from pipeline.names import (
     NEVER_SEEN,
     baseline_label,
 )
-from pipeline.rem_variants import GROUPS, HISTORY, REM, rem_variants
+from pipeline.rem_variants import GROUPS, REM, rem_variants
 from pipeline.show.labels import NONE, count, number
 from pipeline.show.results_page.calibration import calibration_in_short, calibration_section
 from pipeline.show.results_page.evidence import Difference, paired
 from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
 from pipeline.show.tables import Row
+from pipeline.variant_names import HISTORY
 
 BLIND = f"{REM}_role_blind"
 DECIMALS = {MAR.name: 2, HITS_AT[10].name: 3, MRR.name: 3}

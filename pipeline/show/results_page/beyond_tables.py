@@ -11,7 +11,8 @@ from pipeline.show.results_page.claims import dyreps
 from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
 from pipeline.show.tables import Row
-from pipeline.variants import BILINEAR, CONCAT, DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS, ldg
+from pipeline.variant_names import BILINEAR, CONCAT, ldg_name
+from pipeline.variants import DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS
 
 
 def learned_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
@@ -99,7 +100,7 @@ def edge_types(data: Measured) -> str:
     """
     rows = []
     final_agreement = data.auc.filter(pl.col("relation") == data.own_relation, pl.col("snapshot") == "final")
-    for variant, how in product((ldg("learned", prior) for prior in PRIORS), PAPER_INTERACTIONS):
+    for variant, how in product((ldg_name("learned", prior) for prior in PRIORS), PAPER_INTERACTIONS):
         ours = of_model(final_agreement, variant, how).with_columns(auc=100 * pl.col("auc"))
         final = ours.filter(pl.col("attention") == "final")
         if final.is_empty():

@@ -10,7 +10,8 @@ from pipeline.show.results_page.markdown import folded, markdown_table
 from pipeline.show.results_page.measured import Measured
 from pipeline.sources import paper
 from pipeline.text import duration
-from pipeline.variants import PAPER_INTERACTIONS, variant_key
+from pipeline.variant_names import variant_key
+from pipeline.variants import PAPER_INTERACTIONS
 
 
 def training_settings_table(datasets: list[Measured]) -> str:
@@ -48,16 +49,18 @@ def setting_cell(value: object) -> str:
 def present_trainings(datasets: list[Measured]) -> set[tuple[str, str]]:
     """Dataset and variant of the paper's trainings that are finished."""
     there = {(data.name, variant_key(name, how)) for data in datasets for name, how in data.models}
-    return there & set(paper.trainings())
+    return there & set(paper.paper_trainings())
 
 
 def completeness(datasets: list[Measured]) -> str:
     """Which of the paper's trainings are there, and which seeds did not finish."""
     there = present_trainings(datasets)
     missing = [
-        f"{dataset} {variant}" for dataset, variant in paper.trainings() if (dataset, variant) not in there
+        f"{dataset} {variant}"
+        for dataset, variant in paper.paper_trainings()
+        if (dataset, variant) not in there
     ]
-    wanted = len(paper.trainings())
+    wanted = len(paper.paper_trainings())
     text = f"{wanted - len(missing)} of {wanted} trainings of the paper's tables and figures are there.\n"
     if missing:
         text += f"**Missing: {', '.join(missing)}.**\n"
@@ -100,7 +103,7 @@ def working_sessions(sessions: list[Session]) -> list[Session]:
 
 def circumstances_in_short(datasets: list[Measured], sessions: list[Session]) -> str:
     """How many of the paper's trainings are there, and how long they took, in a sentence."""
-    there, wanted = len(present_trainings(datasets)), len(paper.trainings())
+    there, wanted = len(present_trainings(datasets)), len(paper.paper_trainings())
     text = f"{there} of {wanted} trainings of the paper's tables and figures are there"
     if not (counted := working_sessions(sessions)):
         return f"{text}.\n"

@@ -9,9 +9,8 @@ from pipeline.show.labels import NONE
 from pipeline.show.results_page.evidence import Difference, claim_verdict, paired, rows_against
 from pipeline.show.results_page.markdown import folded, markdown_table
 from pipeline.show.results_page.measured import Measured
+from pipeline.variant_names import BILINEAR, CONCAT, ldg_name
 from pipeline.variants import (
-    BILINEAR,
-    CONCAT,
     DYREP,
     DYREP_RANDOM,
     DYREP_WIDE,
@@ -20,7 +19,6 @@ from pipeline.variants import (
     PRIORS,
     Variant,
     in_print_order,
-    ldg,
 )
 
 Rows = Iterable[Difference | None]
@@ -122,14 +120,14 @@ def bilinear_over_wide(data: Measured) -> Rows:
 def learned_over_random(data: Measured) -> Rows:
     """A learned graph against a random one, same prior and interaction."""
     for prior, how in product(PRIORS, PAPER_INTERACTIONS):
-        learned, fixed = (data.score(ldg(graph, prior), how) for graph in ("learned", "random"))
+        learned, fixed = (data.score(ldg_name(graph, prior), how) for graph in ("learned", "random"))
         yield paired(f"{prior}, {how}", learned, fixed)
 
 
 def sparse_over_uniform(data: Measured) -> Rows:
     """A learned graph under the sparse prior against one under the uniform prior, by MAR."""
     for how in PAPER_INTERACTIONS:
-        sparse, uniform = (data.score(ldg("learned", prior), how) for prior in ("sparse", "uniform"))
+        sparse, uniform = (data.score(ldg_name("learned", prior), how) for prior in ("sparse", "uniform"))
         yield paired(how, sparse, uniform)
 
 
@@ -137,7 +135,7 @@ def sparse_graph_nearer(data: Measured) -> Rows:
     """The same by AUC with the dataset's own relation, initial and final."""
     for snapshot, how in product(SNAPSHOTS, PAPER_INTERACTIONS):
         sparse, uniform = (
-            data.agreement(ldg("learned", prior), how, data.own_relation, snapshot)
+            data.agreement(ldg_name("learned", prior), how, data.own_relation, snapshot)
             for prior in ("sparse", "uniform")
         )
         yield paired(f"{data.own_relation}, {snapshot}, {how}", sparse, uniform, lower=False)
@@ -148,7 +146,7 @@ def own_relation_nearest(data: Measured, *, summed: bool) -> Rows:
     for other, prior, how in product(data.relations, PRIORS, PAPER_INTERACTIONS):
         if other != data.own_relation:
             own, its = (
-                data.agreement(ldg("learned", prior), how, relation, "final", summed=summed)
+                data.agreement(ldg_name("learned", prior), how, relation, "final", summed=summed)
                 for relation in (data.own_relation, other)
             )
             yield paired(f"over {other}, {prior}, {how}", own, its, lower=False)
@@ -165,20 +163,20 @@ def learned_over_known(data: Measured) -> Rows:
     """LDG on a learned sparse graph against DyRep on every known association graph."""
     for name, how in product(dyreps(data), PAPER_INTERACTIONS):
         if name != DYREP_RANDOM:
-            learned = data.score(ldg("learned", "sparse"), how)
+            learned = data.score(ldg_name("learned", "sparse"), how)
             yield paired(f"over {data.model(name)}, {how}", learned, data.score(name, how))
 
 
 def random_over_own(data: Measured) -> Rows:
     """LDG on a random graph against DyRep on the own relation."""
     for prior, how in product(PRIORS, PAPER_INTERACTIONS):
-        yield paired(f"{prior}, {how}", data.score(ldg("random", prior), how), data.score(DYREP, how))
+        yield paired(f"{prior}, {how}", data.score(ldg_name("random", prior), how), data.score(DYREP, how))
 
 
 def frequency_helps(data: Measured) -> Rows:
     """LDG averaged with training frequency against LDG alone."""
     for how in PAPER_INTERACTIONS:
-        alone = data.score(ldg("learned", "sparse"), how)
+        alone = data.score(ldg_name("learned", "sparse"), how)
         yield paired(how, data.score(LDG_FREQUENCY, how), alone)
 
 

@@ -12,7 +12,8 @@ from pipeline.show.part import part_of
 from pipeline.show.results_page.agreement_lines import agreement_lines
 from pipeline.show.results_page.measured import Measured
 from pipeline.show.results_page.rank_dots import association_dots, table_3_dots
-from pipeline.variants import BILINEAR, CONCAT, DYREP, DYREP_WIDE, PRIORS, ldg
+from pipeline.variant_names import BILINEAR, CONCAT, ldg_name
+from pipeline.variants import DYREP, DYREP_WIDE, PRIORS
 
 Shown = dict[str, dict[str, str]]  # the Markdown of every figure, by dataset and what it shows
 # Fig. 5: DyRep, bilinear DyRep, DyRep as wide; and bilinear LDG on the learned sparse graph.
@@ -20,7 +21,7 @@ CURVES = {
     (DYREP, CONCAT),
     (DYREP, BILINEAR),
     (DYREP_WIDE, CONCAT),
-    (ldg("learned", "sparse"), BILINEAR),
+    (ldg_name("learned", "sparse"), BILINEAR),
 }
 
 
@@ -38,7 +39,7 @@ def draw_page_figures(lake: Lake, data: Measured) -> dict[str, Figure]:
     table = read_event_table(lake.dataset(data.name))
     trained = current_variants(lake, data.name)
     curved = [one for one in with_records(trained, "curves") if (one.variant, one.interaction) in CURVES]
-    graphs = {ldg("learned", prior) for prior in PRIORS}
+    graphs = {ldg_name("learned", prior) for prior in PRIORS}
     attentive = [one for one in with_records(trained, "attention") if one.variant in graphs]
     shown = showcase(attentive, data.relations) if attentive else None
     figures = {

@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.lake import new_folder, replacing
-from pipeline.sources.gharchive.database import database, frame, literal
+from pipeline.sources.gharchive.database import copy_statement, database, literal_path, query_frame
 
 STRETCH_BYTES = 100_000_000  # of Parquet: some two million events
 
@@ -80,8 +80,8 @@ def stretches(days: Iterable[Sequence[Path]]) -> list[list[Path]]:
 def count_stretch(files: Sequence[Path], counts: Path, limits: Limits) -> set[datetime]:
     """Write what each account initiated in these files to `counts`; return the hours they hold events of."""
     with replacing(counts) as temporary, database(limits.memory, limits.threads) as connection:
-        paths = list(map(literal, files))
-        connection.execute(copy(COUNT_ACCOUNTS, temporary), {"files": paths})
+        paths = list(map(literal_path, files))
+        connection.execute(copy_statement(COUNT_ACCOUNTS, temporary), {"files": paths})
         return {hour for (hour,) in connection.execute(HOURS, {"files": paths}).fetchall()}
 
 
@@ -95,10 +95,10 @@ def merge_counts(
     counts: Sequence[Path], thresholds: Thresholds, candidates: Path, limits: Limits
 ) -> dict[str, int]:
     """Add stretches up: write the `candidates`, numbered, and return how many accounts each rule removed."""
-    parameters = {"counts": list(map(literal, counts)), **thresholds.parameters}
+    parameters = {"counts": list(map(literal_path, counts)), **thresholds.parameters}
     with replacing(candidates) as temporary, database(limits.memory, limits.threads) as connection:
         connection.execute(MERGE_COUNTS, parameters)
-        connection.execute(copy(CANDIDATES, temporary))
+        connection.execute(copy_statement(CANDIDATES, temporary))
         return dict(connection.execute(REMOVED.format(table="merged")).fetchall())
 
 
@@ -111,13 +111,13 @@ def count_pairs(
     spelled itself, and when. Events in `shared` hours are in neither: they stand whole in `aside.parquet`.
     """
     with new_folder(folder) as temporary, database(limits.memory, limits.threads) as connection:
-        paths = list(map(literal, files))
-        connection.execute(CHOOSE_EVENTS, {"files": paths, "candidates": literal(candidates)})
+        paths = list(map(literal_path, files))
+        connection.execute(CHOOSE_EVENTS, {"files": paths, "candidates": literal_path(candidates)})
         hours = {"hours": list(shared)}
-        connection.execute(copy(SET_ASIDE, temporary / "aside.parquet"), hours)
+        connection.execute(copy_statement(SET_ASIDE, temporary / "aside.parquet"), hours)
         connection.execute(f"DELETE FROM chosen WHERE {SHARED}", hours)  # noqa: S608 - own text
-        connection.execute(copy(COUNT_PAIRS, temporary / "pairs.parquet"))
-        connection.execute(copy(LOGINS, temporary / "logins.parquet"))
+        connection.execute(copy_statement(COUNT_PAIRS, temporary / "pairs.parquet"))
+        connection.execute(copy_statement(LOGINS, temporary / "logins.parquet"))
 
 
 def merge_pairs(
@@ -129,18 +129,13 @@ def merge_pairs(
     """
     with database(limits.memory, limits.threads) as connection:
         for name in ("pairs", "logins", "aside"):
-            parts = [literal(folder / f"{name}.parquet") for folder in folders]
+            parts = [literal_path(folder / f"{name}.parquet") for folder in folders]
             connection.execute(f"SET VARIABLE {name} = $parts", {"parts": parts})
         connection.execute("CREATE TABLE chosen AS SELECT DISTINCT * FROM read_parquet(getvariable('aside'))")
         connection.execute(MERGE_PAIRS)
-        connection.execute(JUDGE, {"candidates": literal(candidates), **thresholds.parameters})
+        connection.execute(JUDGE, {"candidates": literal_path(candidates), **thresholds.parameters})
         removed = connection.execute(REMOVED.format(table="judged")).fetchall()
-        return frame(connection, QUALIFIED), frame(connection, PAIRS_AMONG), dict(removed)
-
-
-def copy(query: str, path: Path) -> str:
-    """The statement that writes the answer to `query` as Parquet."""
-    return f"COPY ({query}) TO '{str(path).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)"
+        return query_frame(connection, QUALIFIED), query_frame(connection, PAIRS_AMONG), dict(removed)
 
 
 COUNT_ACCOUNTS = """

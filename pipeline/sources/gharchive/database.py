@@ -25,10 +25,10 @@ def files_by_day(events: Path, start: date, end: date) -> dict[str, list[Path]]:
 def day_files(events: Path, start: date, end: date) -> tuple[list[str], int]:
     """The same as one list for DuckDB, and how many days have any."""
     files = files_by_day(events, start, end)
-    return [literal(part) for parts in files.values() for part in parts], len(files)
+    return [literal_path(part) for parts in files.values() for part in parts], len(files)
 
 
-def literal(path: Path) -> str:
+def literal_path(path: Path) -> str:
     """A path that DuckDB does not take for a pattern."""
     return glob.escape(str(path))
 
@@ -46,8 +46,13 @@ def database(memory_limit: str, threads: int | None) -> Generator[duckdb.DuckDBP
         yield connection
 
 
-def frame(
+def query_frame(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object] | None = None
 ) -> pl.DataFrame:
-    """The answer to `query` as a frame."""
+    """DuckDB's answer to `query` as a frame."""
     return connection.sql(query, params=parameters).pl()
+
+
+def copy_statement(query: str, path: Path) -> str:
+    """DuckDB's statement that writes the answer to `query` as Parquet."""
+    return f"COPY ({query}) TO '{str(path).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)"

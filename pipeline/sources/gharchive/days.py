@@ -6,26 +6,32 @@ day after it once more, and that one shares a lock with the next.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from datetime import date, datetime, timedelta
 
 from pipeline.cluster.run import run_tasks
 from pipeline.cluster.task import Log, Made, Task
 from pipeline.lake import Lake
-from pipeline.locks import hold, hold_one_of
+from pipeline.locks import hold
 from pipeline.sources.gharchive.day import DayAccount, as_it_is, hours_gone, read_day
-from pipeline.sources.gharchive.fetch import FetchSettings, Streak, fetch_day, held_day, is_wanted, probe
+from pipeline.sources.gharchive.fetch import (
+    FetchSettings,
+    Streak,
+    fetch_day,
+    fetching_slot,
+    held_day,
+    hour_is_wanted,
+    probe,
+)
 from pipeline.sources.gharchive.files import HourFile, md5_of, raw_path, stored_note
 from pipeline.sources.gharchive.hours import hours_of_day
 from pipeline.sources.gharchive.normalize import EventRules
-from pipeline.storage.share import bring, news, publish
+from pipeline.storage.share import bring_things, news, publish_things
 from pipeline.storage.things import archive_day, day_of, raw_hours
 
 Use = Callable[[Lake, list[HourFile], Log | None], Made]
 DAY = timedelta(days=1)
 LONGEST_WAIT = 3600.0  # seconds, for a day that another process makes: it takes minutes
-LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
-FETCHING_SLOTS = 2  # each fetches over four connections: more is no kindness to the archive
 PLAIN = "a script"  # who works, where nobody says
 
 
@@ -69,7 +75,7 @@ def bring_days(
         probe(settings)
     except OSError as error:
         held = {day: held_day(day, lake) for day in days}
-        if any(is_wanted(lake, file) for files in held.values() for file in files):
+        if any(hour_is_wanted(lake, file) for files in held.values() for file in files):
             raise
         if log is not None:
             log(f"{error}; every hour of these days is held and taken as it is")
@@ -200,7 +206,7 @@ def bring_day(lake: Lake, day: date, log: Log | None = None) -> None:
     if not lake.storage:
         return
     fetched = {hour: note for hour in hours_of_day(day) if (note := stored_note(lake, day, hour)) is not None}
-    bring(lake, archive_day(day), log=log)
+    bring_things(lake, archive_day(day), log=log)
     for hour, before in fetched.items():
         note, raw = stored_note(lake, day, hour), raw_path(lake, day, hour)
         is_newer = note is not None and note.status == "ok" and note.md5 != before.md5
@@ -219,7 +225,9 @@ def days_locked(lake: Lake, days: Iterable[date], work: str, log: Log | None = N
         for day in days:
             locks.enter_context(day_locked(lake, day, work, log))
         yield
-        publish(lake, *(thing for day in days for thing in (raw_hours(day), archive_day(day))), log=log)
+        publish_things(
+            lake, *(thing for day in days for thing in (raw_hours(day), archive_day(day))), log=log
+        )
 
 
 def bring_shared(lake: Lake, first: date, last: date, work: str, log: Log | None = None) -> None:
@@ -228,14 +236,3 @@ def bring_shared(lake: Lake, first: date, last: date, work: str, log: Log | None
         if first <= day <= last:
             with day_locked(lake, day, work, log):
                 pass
-
-
-def fetching_slot(
-    lake: Lake, settings: FetchSettings, work: str, log: Log | None = None
-) -> AbstractContextManager[object]:
-    """Hold one of the home's slots for fetching from an archive; a folder has no need of them."""
-    if not settings.is_http:
-        return nullcontext()
-    slots = [lake.lock("slots", "gharchive", str(number)) for number in range(FETCHING_SLOTS)]
-    happening = f"every slot for gharchive ({FETCHING_SLOTS}) is taken"
-    return hold_one_of(slots, happening, work, LONGEST_WAIT_FOR_A_SLOT, log)

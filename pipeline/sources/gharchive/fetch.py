@@ -4,11 +4,14 @@ import hashlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from pipeline.cluster.task import Log
 from pipeline.lake import Lake
+from pipeline.locks import hold_one_of
 from pipeline.progress import Progress
 from pipeline.sources.deadline import Deadline
 from pipeline.sources.download import (
@@ -30,7 +33,7 @@ from pipeline.sources.gharchive.hours import file_name, hours_of_day, is_settled
 from pipeline.sources.gharchive.reading import has_reading
 from pipeline.sources.gharchive.whole import GzipCheck, NotGzipError
 from pipeline.sources.part import CHUNK_BYTES, Part, locked_part
-from pipeline.sources.urls import check_url, is_url, shown
+from pipeline.sources.urls import check_url, is_url, shown_address
 
 ARCHIVE = "https://data.gharchive.org"
 
@@ -92,7 +95,7 @@ def probe(settings: FetchSettings) -> None:
             reason = str(error)
     if reason:
         raise ConnectionError(
-            f"the archive at {shown(settings.base)} (LDG_GHARCHIVE_URL) cannot be reached; "
+            f"the archive at {shown_address(settings.base)} (LDG_GHARCHIVE_URL) cannot be reached; "
             f"check the connection and the address ({reason})"
         )
 
@@ -176,7 +179,7 @@ def held_day(day: date, lake: Lake) -> list[HourFile]:
     ]
 
 
-def is_wanted(lake: Lake, file: HourFile) -> bool:
+def hour_is_wanted(lake: Lake, file: HourFile) -> bool:
     """Whether an hour is still to be had."""
     return file.status == "failed" or (file.status == "ok" and not _is_held(lake, file))
 
@@ -221,7 +224,7 @@ def _fetch_hour(
             return file, trouble or file.reason
     except OSError as error:  # the lake cannot be written to, or another process does not let go of the hour
         before = load_knowledge(lake, day, hour)
-        if before is not None and not is_wanted(lake, before):
+        if before is not None and not hour_is_wanted(lake, before):
             return before, str(error)
         return HourFile(day, hour, "failed", str(error), fetched_at=asked_at), str(error)
 
@@ -341,3 +344,20 @@ def _copy(source: Path, part: Part, examiner: _HourExaminer) -> Arrival:
             part.append(piece)
     digest = copied.hexdigest()
     return Arrival(part.size, digest, digest, hashed=True, ended=True)
+
+
+def fetching_slot(
+    lake: Lake, settings: FetchSettings, work: str, log: Log | None = None
+) -> AbstractContextManager[object]:
+    """Hold one of the home's slots for fetching from an archive; a folder has no need of them."""
+    if not settings.is_http:
+        return nullcontext()
+    slots = [lake.lock("slots", "gharchive", str(number)) for number in range(FETCHING_SLOTS)]
+    happening = f"every slot for gharchive ({FETCHING_SLOTS}) is taken"
+    return hold_one_of(slots, happening, work, LONGEST_WAIT_FOR_A_SLOT, log)
+
+
+LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
+
+
+FETCHING_SLOTS = 2  # each fetches over four connections: more is no kindness to the archive

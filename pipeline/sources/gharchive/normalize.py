@@ -1,17 +1,11 @@
 """From an event of any shape to the one row that is kept: who interacted with whom, how and when."""
 
-import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
-from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-from isal.isal_zlib import crc32
-
 from pipeline.sources.gharchive.event import UNREADABLE, Actor, Event, Payload, loosely, payload_decoder, text
+from pipeline.sources.gharchive.remembered import Remembered
 
 OWNER_TYPES = frozenset(
     {
@@ -26,9 +20,6 @@ OWNER_TYPES = frozenset(
 )
 PERSON_FIELDS = {"FollowEvent": "target", "MemberEvent": "member"}
 URL_IS_OF_ANOTHER = frozenset({"ForkEvent", "FollowEvent"})
-NO_ID = (None, "")
-KEY_BYTES = 16
-PLAIN_IDS = re.compile(r"[1-9][0-9]{0,17}+(?:\n[1-9][0-9]{0,17}+)*+")  # each fits into 64 bits
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -97,59 +88,6 @@ def resolve(event: Event) -> Row | str:
     return actor, actor_id, counterpart, repo, created_at
 
 
-def identity(event: Event) -> bytes:
-    """Sixteen bytes that two copies of an event share: of type, id and time; with no id, of its content."""
-    if event.id in NO_ID:
-        actor = event.actor.login if isinstance(event.actor, Actor) else event.actor
-        repo = event.repo.name if event.repo is not None else None
-        content = f"{event.type}\n{actor}\n{event.url}\n{event.created_at}\n{repo}".encode()
-        # A checksum is enough for the payload: it tells apart the few events that agree in all the rest.
-        return blake2b(content, digest_size=12).digest() + crc32(event.payload).to_bytes(4, "little")
-    number = str(event.id)
-    if PLAIN_IDS.fullmatch(number) and number.isdecimal():
-        # An id as the archive writes them is a word itself: only what many events share is hashed.
-        shared = _words[event.type] ^ _words[event.created_at]
-        return (int(number) ^ shared).to_bytes(8) + shared.to_bytes(8)
-    return blake2b(f"{event.type}\n{number}\n{event.created_at}".encode(), digest_size=16).digest()
-
-
-def identities(events: Sequence[Event]) -> bytes:
-    """The identities of events one after the other; at once if all have ids as the archive writes them."""
-    if events and events[0].id is None:  # as in all of the years without ids
-        return b"".join(map(identity, events))
-    ids = "\n".join([str(event.id) for event in events])
-    if not (PLAIN_IDS.fullmatch(ids) and ids.count("\n") == len(events) - 1):
-        return b"".join(map(identity, events))
-    words = np.empty((len(events), 2), dtype=">u8")
-    words[:, 1] = [_words[event.type] ^ _words[event.created_at] for event in events]
-    words[:, 0] = np.fromstring(ids, dtype=np.uint64, sep="\n") ^ words[:, 1]
-    return words.tobytes()
-
-
-def copy_keys(events: Sequence[Event], ids: bytes) -> bytes:
-    """What copies share, sixteen bytes each, from the identities `ids`.
-
-    An id says that two events are copies, whatever else they say. Where there is none, an event that was
-    spliced onto another owner's repository is no copy of the one it began as, and must not take its place: an
-    owner whom the event's address does not name counts as well.
-    """
-    spliced = [
-        (at, repository.owner)
-        for at, event in enumerate(events)
-        if (repository := event.repository) is not None
-        and repository.owner
-        and event.id is None
-        and repository.owner not in (event.url or "")
-    ]
-    if not spliced:
-        return ids
-    keys = bytearray(ids)
-    for at, owner in spliced:
-        tail = slice(KEY_BYTES * at + 12, KEY_BYTES * at + 16)
-        keys[tail] = crc32(owner.encode(), int.from_bytes(keys[tail])).to_bytes(4)
-    return bytes(keys)
-
-
 def microseconds(created_at: str) -> int | None:
     """Microseconds since 1970 (UTC) of an event's time as any shape writes it, or None."""
     try:
@@ -165,26 +103,7 @@ def microseconds(created_at: str) -> int | None:
         return None
 
 
-def _word(text: str | None) -> int:
-    return int.from_bytes(blake2b(f"{text}".encode(), digest_size=8).digest())
-
-
-class _Memory(dict[Any, Any]):
-    """What a function gave for the values that come again and again: a third of the cost of `lru_cache`."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def __missing__(self, value: object) -> object:
-        if len(self) >= 16_384:
-            self.clear()
-        result = self[value] = self.function(value)
-        return result
-
-
-_moments = _Memory(microseconds)
-_words = _Memory(_word)
+_moments = Remembered(microseconds)
 
 
 def _payload(event: Event) -> Payload:

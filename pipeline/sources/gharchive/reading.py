@@ -25,8 +25,9 @@ from pipeline.schemas import GITHUB_EVENTS, QUARANTINE
 from pipeline.sources.gharchive.decode import LIMITS, decode
 from pipeline.sources.gharchive.event import UNREADABLE
 from pipeline.sources.gharchive.files import HourFile, raw_folder, raw_path
+from pipeline.sources.gharchive.identity import KEY_BYTES, NO_ID, copy_keys, event_identities
 from pipeline.sources.gharchive.inflate import Damage, Limits
-from pipeline.sources.gharchive.normalize import KEY_BYTES, NO_ID, EventRules, copy_keys, identities, resolve
+from pipeline.sources.gharchive.normalize import EventRules, resolve
 
 READER = 3  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
@@ -230,7 +231,7 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
     first_unlisted = 0  # where the first fragment is that has no row of its own
 
     for block in decode(path, damage, limits):
-        ids = identities(block.events)
+        ids = event_identities(block.events)
         block_keys = copy_keys(block.events, ids)
         if read is None and len(fates) >= look_again:
             look_again *= 2

@@ -91,7 +91,7 @@ def whole_events(text: bytes, offset: int) -> Iterator[Salvaged]:
         if not followed[start]:
             _follow(text, start, followed, ends)
         end = ends.pop(start, None)
-        event = read_event(text[start:end]) if end is not None else None
+        event = salvaged_event(text[start:end]) if end is not None else None
         if end is None or event is None:
             continue
         yield Salvaged(offset + start, event, text[start:end])
@@ -144,7 +144,7 @@ def _follow(text: bytes, start: int, followed: bytearray, ends: dict[int, int]) 
                 del starts[:DEEPEST], events[:DEEPEST], depths[:DEEPEST]
 
 
-def read_event(text: bytes) -> Event | None:
+def salvaged_event(text: bytes) -> Event | None:
     """The event that `text` is, or None: strictly if it can be, else with the odd parts taken as absent."""
     try:
         event = decoder.decode(text)

@@ -65,8 +65,8 @@ def event_rules(settings: Settings) -> EventRules:
     )
 
 
-def subnetwork_rule(settings: Settings) -> SubnetworkRule:
-    """Who belongs to the dense subnetwork."""
+def rule_of_settings(settings: Settings) -> SubnetworkRule:
+    """The rule of the dense subnetwork as the source's settings ask for it."""
     return SubnetworkRule(
         min_communications=settings.github_min_communications,
         min_associations=settings.github_min_associations,

@@ -2,7 +2,7 @@
 
 import heapq
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ import polars as pl
 from pipeline.cluster.run import run_tasks
 from pipeline.cluster.task import Log, Made, Task
 from pipeline.event_table import KINDS, EventTable, Split, build_event_table
-from pipeline.lake import Lake, file_sha256, own_suffix, read_parquet, write_json, write_parquet
+from pipeline.lake import Lake, file_sha256, own_suffix, paths_within, read_parquet, write_json, write_parquet
 from pipeline.schemas import SUBNETWORK
 from pipeline.sources.gharchive.counts import (
     Limits,
@@ -27,7 +27,7 @@ from pipeline.sources.gharchive.counts import (
     shared_hours,
     stretches,
 )
-from pipeline.sources.gharchive.database import database, day_files, files_by_day, frame
+from pipeline.sources.gharchive.database import database, day_files, files_by_day, query_frame
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 
 Name = TypeVar("Name", int, str)
@@ -73,7 +73,7 @@ def find_subnetwork(
     thresholds = Thresholds(rule.bots, rule.min_communications, rule.min_associations)
     each = replace(limits, threads=1) if cluster else limits  # a task of a worker has one thread
     parts = stretches(days.values())
-    lake = home_of(events)
+    lake = home_of_events(events)
     place = lake.home if cluster else None  # workers see the home alone
     with TemporaryDirectory(prefix=".counts", suffix=own_suffix(), dir=place) as folder:
         scratch = Path(folder)
@@ -83,7 +83,11 @@ def find_subnetwork(
 
         def counted(function: Callable[..., Made], outputs: list[Path], *more: object) -> list[Made]:
             tasks = (
-                Task(f"{into.stem}", function, (within(lake, files), *within(lake, [into]), *more, each))
+                Task(
+                    f"{into.stem}",
+                    function,
+                    (paths_within(lake, files), *paths_within(lake, [into]), *more, each),
+                )
                 for files, into in zip(parts, outputs, strict=True)
             )
             return [result for _, result in run_tasks(tasks, lake, cluster, log)]
@@ -91,7 +95,7 @@ def find_subnetwork(
         hours = counted(count_stretch_there, counts)
         removed = dict.fromkeys(thresholds.reasons, 0)
         removed |= merge_counts(counts, thresholds, candidates, limits)
-        counted(count_pairs_there, pairs_of, *within(lake, [candidates]), shared_hours(hours))
+        counted(count_pairs_there, pairs_of, *paths_within(lake, [candidates]), shared_hours(hours))
         accounts, pairs, of_candidates = merge_pairs(pairs_of, candidates, thresholds, limits)
     for reason, many in of_candidates.items():
         removed[reason] += many
@@ -99,13 +103,13 @@ def find_subnetwork(
     members = set(accounts["number"])
     if rule.core:
         before = len(members)
-        members = core(pairs, members, rule)
+        members = core_members(pairs, members, rule)
         removed["not in the core"] = before - len(members)
     if rule.max_nodes is not None and len(members) > rule.max_nodes:
         before = len(members)
-        members = densest(pairs, members, rule.max_nodes)
+        members = densest_members(pairs, members, rule.max_nodes)
         if rule.core:
-            members = core(pairs, members, rule)
+            members = core_members(pairs, members, rule)
         removed[f"beyond the densest {rule.max_nodes}"] = before - len(members)
     inside = initiated(pairs, members)
     accounts = (
@@ -119,15 +123,10 @@ def find_subnetwork(
     return Subnetwork(rule, accounts, seen, removed, len(days), window - len(days))
 
 
-def home_of(events: Path) -> Lake:
+def home_of_events(events: Path) -> Lake:
     """The home to which a folder of events belongs."""
     home = Lake(events.parent.parent)
     return home if home.github_events == events else Lake(events)
-
-
-def within(lake: Lake, paths: Iterable[Path]) -> list[Path]:
-    """Paths below the home as they are on every machine."""
-    return [path.relative_to(lake.home) if path.is_relative_to(lake.home) else path for path in paths]
 
 
 def count_stretch_there(
@@ -165,8 +164,8 @@ def initiated(pairs: pl.DataFrame, members: set[int]) -> pl.DataFrame:
     )
 
 
-def core(pairs: pl.DataFrame, members: set[int], rule: SubnetworkRule) -> set[int]:
-    """The largest part of `members` in which everyone keeps the rule by events among them alone."""
+def core_members(pairs: pl.DataFrame, members: set[int], rule: SubnetworkRule) -> set[int]:
+    """The core: the largest part of `members` in which all keep the rule by events among them alone."""
     enough = (pl.col("network_communications") >= rule.min_communications) & (
         pl.col("network_associations") >= rule.min_associations
     )
@@ -177,7 +176,7 @@ def core(pairs: pl.DataFrame, members: set[int], rule: SubnetworkRule) -> set[in
         members = remaining
 
 
-def densest(pairs: pl.DataFrame, members: set[Name], size: int) -> set[Name]:
+def densest_members(pairs: pl.DataFrame, members: set[Name], size: int) -> set[Name]:
     """`size` members left when the one with the fewest events among the rest leaves, again and again.
 
     Of equals the last by login leaves first; `members` are logins, or numbers in their order. Everyone with
@@ -287,9 +286,9 @@ def subnetwork_table(
     earlier, _ = day_files(events, date.min, rule.start - timedelta(days=1))
     with database(memory_limit, threads) as connection:
         connection.register("names", names.to_arrow())
-        rows = frame(connection, AMONG, {"files": window, "kinds": list(KINDS)})
+        rows = query_frame(connection, AMONG, {"files": window, "kinds": list(KINDS)})
         before = (
-            frame(connection, AMONG, {"files": earlier, "kinds": ["association"]})
+            query_frame(connection, AMONG, {"files": earlier, "kinds": ["association"]})
             if earlier
             else rows.head(0)
         )

@@ -27,7 +27,7 @@ def own_table(name: str, folder: Path) -> EventTable:
     """
     toml = folder / "dataset.toml"
     keys = read_dataset_toml(toml)
-    rows = read_events(toml, keys)
+    rows = read_own_events(toml, keys)
     relations, final = keys.kinds.relations, keys.associations.final
     graphs = {
         snapshot: read_pairs(toml, pairs, f"associations.{snapshot}", relations[0])
@@ -82,7 +82,7 @@ def own_table(name: str, folder: Path) -> EventTable:
         raise OwnDataError(f"{toml}: {error}") from error
 
 
-def read_events(toml: Path, keys: DatasetToml) -> pl.DataFrame:
+def read_own_events(toml: Path, keys: DatasetToml) -> pl.DataFrame:
     """The events: source, target, type, kind, created_at, and own columns."""
     events = keys.events
     columns = {"source": events.source, "target": events.target, "time": events.time}

@@ -26,25 +26,27 @@ class TimesError(ValueError):
 def moments(times: pl.Series, time_format: str | None, time_zone: str) -> pl.Series:
     """`times` as naive UTC; those without an offset are wall-clock times of `time_zone`."""
     try:
-        parsed = times.to_frame("time").select(moment(times.dtype, time_format, time_zone)).to_series()
+        parsed = (
+            times.to_frame("time").select(time_expression(times.dtype, time_format, time_zone)).to_series()
+        )
     except pl.exceptions.PolarsError as error:
         raise TimesError(f"cannot be read as times: {str(error).partition(chr(10))[0]}") from error
     if parsed.null_count():
         row = int(parsed.is_null().arg_max() or 0)
         fits = f"the time_format {time_format!r}" if time_format else "ISO 8601 (2013-09-01 12:00:00)"
         raise TimesError(
-            f"is {written(times, row)}, not a time in {fits} in zone {time_zone} and {YEARS}", row
+            f"is {value_in_message(times, row)}, not a time in {fits} in zone {time_zone} and {YEARS}", row
         )
     return parsed
 
 
-def written(times: pl.Series, row: int) -> str:
-    """A value as a message repeats it; times that Python has no type for as the number they are kept as."""
+def value_in_message(times: pl.Series, row: int) -> str:
+    """A value of a column of times as a message repeats it; what Python has no type for as a number."""
     value = times.slice(row, 1)
     return repr(value.to_physical().item() if value.dtype.is_temporal() else value.item())
 
 
-def moment(dtype: pl.DataType, time_format: str | None, time_zone: str) -> pl.Expr:
+def time_expression(dtype: pl.DataType, time_format: str | None, time_zone: str) -> pl.Expr:
     """How to read a column `time` of this type; what is no time within the known years becomes null."""
     column = pl.col("time")
     if time_format in UNIX_UNITS:

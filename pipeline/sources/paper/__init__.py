@@ -1,18 +1,17 @@
 """The paper's experiments as a home: its two data sets, its settings, every training behind its tables.
 
-`prepare(data, home, environment)` makes it; `is_the_papers(home)` tells it from that of a trial;
-`home_environment(home)` reads what is pinned there; `trainings()` lists what is trained.
+`prepare_papers_home(data, home, environment)` makes it; `is_the_papers(home)` tells it from that of a trial;
+`paper_trainings()` lists what is trained.
 """
 
-from pipeline.sources.paper.experiments import trainings
+from pipeline.sources.paper.experiments import paper_trainings
 from pipeline.sources.paper.home import (
     FREE,
     GITHUB_FILES,
     GITHUB_TOML,
     PaperError,
-    home_environment,
     is_the_papers,
-    prepare,
+    prepare_papers_home,
 )
 
 __all__ = [
@@ -20,8 +19,7 @@ __all__ = [
     "GITHUB_FILES",
     "GITHUB_TOML",
     "PaperError",
-    "home_environment",
     "is_the_papers",
-    "prepare",
-    "trainings",
+    "paper_trainings",
+    "prepare_papers_home",
 ]

@@ -1,8 +1,8 @@
 """The paper's experiments: which variants it trains on which of its two data sets."""
 
 from pipeline.sources.social_evolution.events import RELATIONS
+from pipeline.variant_names import CONCAT, ldg_name, variant_key
 from pipeline.variants import (
-    CONCAT,
     DYREP,
     DYREP_RANDOM,
     DYREP_WIDE,
@@ -10,8 +10,6 @@ from pipeline.variants import (
     PAPER_INTERACTIONS,
     PRIORS,
     dyrep_on,
-    ldg,
-    variant_key,
 )
 
 GITHUB, SOCIAL_EVOLUTION = "github_2013", "social_evolution"
@@ -21,7 +19,7 @@ COMMON = (
     DYREP,
     DYREP_RANDOM,
     DYREP_WIDE,
-    *(ldg(attention, prior) for attention in ("random", "learned") for prior in PRIORS),
+    *(ldg_name(attention, prior) for attention in ("random", "learned") for prior in PRIORS),
     LDG_FREQUENCY,
 )
 VARIANTS = {
@@ -31,7 +29,7 @@ VARIANTS = {
 CONCAT_ONLY = (DYREP_WIDE,)
 
 
-def trainings() -> list[tuple[str, str]]:
+def paper_trainings() -> list[tuple[str, str]]:
     """Dataset and variant of every training behind the paper's tables and figures."""
     return [
         (dataset, variant_key(name, interaction))

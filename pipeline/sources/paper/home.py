@@ -4,11 +4,9 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from pipeline.lake import Lake, replacing, write_text
 from pipeline.rem_variants import REM
-from pipeline.settings import Settings, environment_lines, variable
+from pipeline.settings import Settings, environment_lines, home_environment, variable
 from pipeline.sources.paper.experiments import GITHUB, SOCIAL_EVOLUTION, VARIANTS
 
 GITHUB_FILES = ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet")
@@ -43,7 +41,7 @@ class PaperError(ValueError):
     """The home of the paper's experiments cannot be prepared; the message says why and what to do."""
 
 
-def prepare(data: Path, home: Path, environment: Mapping[str, str]) -> bool:
+def prepare_papers_home(data: Path, home: Path, environment: Mapping[str, str]) -> bool:
     """Make `home` the paper's from the real files in `data`; False if it was so already.
 
     `environment` may try other training settings (fewer seeds, say): they are written into the home's `.env`,
@@ -82,13 +80,6 @@ def pinned(source: Path, environment: Mapping[str, str]) -> dict[str, str]:
     wanted = {**PAPER_ENVIRONMENT, **tried, "LDG_SOCIAL_EVOLUTION": str(source)}
     every = {**wanted, **Settings.from_environment(wanted).environment()}
     return {name: text for name, text in every.items() if name not in FREE}
-
-
-def home_environment(home: Path) -> dict[str, str] | None:
-    """The settings in a home's `.env`, or None where there is no such file."""
-    if not (home / ".env").exists():
-        return None
-    return {name: text or "" for name, text in dotenv_values(home / ".env", interpolate=False).items()}
 
 
 def differing_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:

@@ -2,17 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-import polars as pl
-
 from pipeline.lake import Lake, replacing, write_json, write_parquet, write_text
 from pipeline.settings import environment_lines
 from pipeline.sources.sample import gharchive, social_evolution
-from pipeline.sources.sample.world import World, WorldSettings, simulate
+from pipeline.sources.sample.world import WorldSettings, planted_graph, simulate
 
 VERSION = 2  # raise it whenever the same settings begin to make other files
 
@@ -101,8 +98,8 @@ def build(home: Path) -> bool:
     recipe = {
         "version": VERSION,
         "environment": SAMPLE_ENVIRONMENT,
-        "github": readable(GITHUB_WORLD),
-        "social_evolution": readable(SOCIAL_EVOLUTION_WORLD),
+        "github": comparable_settings(GITHUB_WORLD),
+        "social_evolution": comparable_settings(SOCIAL_EVOLUTION_WORLD),
     }
     if paths.environment.exists():
         environment = paths.environment.read_text(encoding="utf-8")
@@ -121,10 +118,10 @@ def build(home: Path) -> bool:
 
     github, social = simulate(GITHUB_WORLD), simulate(SOCIAL_EVOLUTION_WORLD)
     unfinished = paths.gharchive.with_name(".gharchive.unfinished")
-    counts = {"gharchive": gharchive.write(github, unfinished)}
+    counts = {"gharchive": gharchive.write_hour_files(github, unfinished)}
     unfinished.rename(paths.gharchive)
     with replacing(paths.social_evolution) as temporary:
-        counts["social_evolution"] = social_evolution.write(social, temporary)
+        counts["social_evolution"] = social_evolution.write_zip(social, temporary)
     write_parquet(planted_graph(github, GITHUB_SPLIT, gharchive.login), known_github)
     write_parquet(planted_graph(social, SOCIAL_EVOLUTION_SPLIT, social_evolution.subject), known_social)
     write_text(ENVIRONMENT_HEAD + sources + environment_lines(SAMPLE_ENVIRONMENT), paths.environment)
@@ -132,15 +129,8 @@ def build(home: Path) -> bool:
     return True
 
 
-def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:
-    """The planted graph at a moment, one row per direction, by the names that the event tables use."""
-    pairs = [(name(u), name(v)) for u, v in world.planted(at)]
-    both = sorted(pairs + [(v, u) for u, v in pairs])
-    return pl.DataFrame(both, schema={"source": pl.String, "target": pl.String}, orient="row")
-
-
-def readable(settings: WorldSettings) -> dict[str, str]:
-    """Settings as they compare after a round trip through JSON."""
+def comparable_settings(settings: WorldSettings) -> dict[str, str]:
+    """A sample world's settings as they compare after a round trip through JSON."""
     return {name: str(value) for name, value in asdict(settings).items()}
 
 

@@ -82,7 +82,7 @@ def login(person: int) -> str:
     return f"{syllables}{person}"
 
 
-def write(world: World, folder: Path) -> dict[str, int]:
+def write_hour_files(world: World, folder: Path) -> dict[str, int]:
     """Write all hour files flat into a new `folder`, which can serve as the archive's address; count them."""
     first = datetime.combine(FIRST_DAY, time()) - PACIFIC
     last = datetime.combine(LAST_DAY, time()) + timedelta(days=1)
@@ -149,7 +149,7 @@ def hour_files(happened: list[Happening], rng: np.random.Generator) -> dict[str,
     Between midnight in UTC and midnight in California both of the archive's collectors run; each happening of
     those hours is in the files of one of them.
     """
-    files: dict[str, list[bytes]] = {name: [] for name in hour_names() if name != MISSING_HOUR}
+    files: dict[str, list[bytes]] = {name: [] for name in sample_hours() if name != MISSING_HOUR}
     for number, happening in enumerate(happened):
         both = UTC_SINCE <= happening.at < UTC_SINCE - PACIFIC
         if happening.at < UTC_SINCE or (both and number % 2):
@@ -163,8 +163,8 @@ def hour_files(happened: list[Happening], rng: np.random.Generator) -> dict[str,
     return files
 
 
-def hour_names() -> Iterator[str]:
-    """Names of all hours of the file days, in order."""
+def sample_hours() -> Iterator[str]:
+    """Names of all hours of the sample's file days, in order."""
     for day in range((LAST_DAY - FIRST_DAY).days + 1):
         for hour in range(24):
             yield f"{FIRST_DAY + timedelta(days=day)}-{hour}"
@@ -214,7 +214,7 @@ def spelled(name: str, number: int) -> str:
     return name.capitalize() if number % 61 == 0 else name
 
 
-def digest(rng: np.random.Generator) -> str:
+def commit_digest(rng: np.random.Generator) -> str:
     """Forty hexadecimal digits, as a commit has."""
     return rng.bytes(20).hex()
 
@@ -239,7 +239,7 @@ def shape_b2(happening: Happening, number: int, rng: np.random.Generator) -> dic
         "type": kind,
         "url": f"https://github.com/{actor}/{name}" if kind == "ForkEvent" else url,
         "actor": actor,
-        "actor_attributes": {"login": actor, "type": "User", "gravatar_id": digest(rng)[:32]},
+        "actor_attributes": {"login": actor, "type": "User", "gravatar_id": commit_digest(rng)[:32]},
     }
     if kind not in ("FollowEvent", "GistEvent"):
         event["repository"] = {
@@ -272,13 +272,15 @@ def payload_b2(
     match kind:
         case "FollowEvent":
             target = {"id": person_id(owner.lower()), "login": owner, "followers": number % 90, "repos": 3}
-            return {"target": target | {"gravatar_id": digest(rng)[:32]}}, f"https://github.com/{owner}"
+            return {
+                "target": target | {"gravatar_id": commit_digest(rng)[:32]}
+            }, f"https://github.com/{owner}"
         case "PushEvent":
-            head = digest(rng)
+            head = commit_digest(rng)
             commit = [head, "", "Tidy up", "Somebody", True]
             return (
                 {"shas": [commit], "size": 1, "ref": "refs/heads/master", "head": head},
-                f"{home}/compare/{digest(rng)[:10]}...{head[:10]}",
+                f"{home}/compare/{commit_digest(rng)[:10]}...{head[:10]}",
             )
         case "IssuesEvent":
             return {
@@ -290,7 +292,7 @@ def payload_b2(
             ids = {"issue_id": 50_000 + number, "comment_id": 90_000 + number}
             return ids, f"{home}/issues/{number % 99}#issuecomment-{90_000 + number}"
         case "CommitCommentEvent":
-            commit = digest(rng)
+            commit = commit_digest(rng)
             return {
                 "commit": commit,
                 "comment_id": 70_000 + number,
@@ -339,7 +341,13 @@ def pull_request(number: int, home: str) -> dict[str, Any]:
 
 def wiki_edit(home: str, rng: np.random.Generator) -> dict[str, Any]:
     """The payload of a page that was edited in the wiki of the repository at `home`."""
-    page = {"page_name": "Home", "title": "Home", "summary": None, "action": "edited", "sha": digest(rng)}
+    page = {
+        "page_name": "Home",
+        "title": "Home",
+        "summary": None,
+        "action": "edited",
+        "sha": commit_digest(rng),
+    }
     return {"pages": [page | {"html_url": f"{home}/wiki/Home"}]}
 
 
@@ -385,7 +393,7 @@ def payload_c(
             member = {"login": counterpart, "id": person_id(counterpart), "type": "User", "site_admin": False}
             return {"member": member, "action": "added"}
         case "PushEvent":
-            head = digest(rng)
+            head = commit_digest(rng)
             author = {"email": "", "name": "Somebody"}
             commit = {"sha": head, "author": author, "message": "Tidy up", "distinct": True}
             sizes = {
@@ -394,13 +402,13 @@ def payload_c(
                 "distinct_size": 1,
                 "ref": "refs/heads/master",
             }
-            return sizes | {"head": head, "before": digest(rng), "commits": [commit]}
+            return sizes | {"head": head, "before": commit_digest(rng), "commits": [commit]}
         case "IssuesEvent":
             return {"action": "opened", "issue": issue}
         case "IssueCommentEvent":
             return {"action": "created", "issue": issue, "comment": comment}
         case "CommitCommentEvent":
-            return {"comment": comment | {"commit_id": digest(rng), "path": None, "line": None}}
+            return {"comment": comment | {"commit_id": commit_digest(rng), "path": None, "line": None}}
         case "PullRequestEvent":
             return pull_request(number, home)
         case "ForkEvent":

@@ -37,7 +37,7 @@ def subject(person: int) -> str:
     return str(person + 1)
 
 
-def write(world: World, path: Path) -> dict[str, int]:
+def write_zip(world: World, path: Path) -> dict[str, int]:
     """Write the zip and count the rows of each of its files."""
     rng = np.random.Generator(np.random.PCG64([world.settings.seed, 2]))
     kinds = rng.choice(len(KINDS), len(world.interactions), p=KIND_SHARES)
@@ -53,7 +53,7 @@ def write(world: World, path: Path) -> dict[str, int]:
         "Calls.csv": calls(world, interactions_of[1], rng),
         "SMS.csv": messages(world, interactions_of[2], rng),
         "RelationshipsFromSurveys.csv": surveys(world, rng),
-        "Subjects.csv": subjects(world, rng),
+        "Subjects.csv": sample_subjects(world, rng),
         "Proximity.csv.bz2": proximity(world, interactions_of[0], rng),
     }
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -81,7 +81,7 @@ def shuffled(rows: list[bytes], rng: np.random.Generator) -> list[bytes]:
     return [rows[at] for at in rng.permutation(len(rows)).tolist()]
 
 
-def in_time(rows: list[bytes], column: int) -> list[bytes]:
+def rows_in_time(rows: list[bytes], column: int) -> list[bytes]:
     """The rows by time."""
     return sorted(rows, key=lambda row: row.split(b",")[column])
 
@@ -134,7 +134,7 @@ def messages(world: World, interactions: list[tuple[int, int, int]], rng: np.ran
     ]
     rows.append(row(subject(0), stamp(world, seconds / 2), "").rsplit(b",", 1)[0] + b"," + NO_UTF8)
     header = b'"user.id","time","incoming","dest.user.id.if.known","dest.phone.hash"'
-    return [header, *in_time(repeated(rows, 0.44, rng), 1)]
+    return [header, *rows_in_time(repeated(rows, 0.44, rng), 1)]
 
 
 def proximity(
@@ -166,7 +166,7 @@ def proximity(
         for user in rng.integers(people, size=60).tolist()
     ]
     header = b'"user.id","remote.user.id.if.known","time","prob2"'
-    return [header, *in_time(repeated(rows, 0.03, rng), 2)]
+    return [header, *rows_in_time(repeated(rows, 0.03, rng), 2)]
 
 
 def surveys(world: World, rng: np.random.Generator) -> list[bytes]:
@@ -192,7 +192,7 @@ def surveys(world: World, rng: np.random.Generator) -> list[bytes]:
     return rows
 
 
-def subjects(world: World, rng: np.random.Generator) -> list[bytes]:
+def sample_subjects(world: World, rng: np.random.Generator) -> list[bytes]:
     """School year and floor: neighbours on a floor are a community, mostly; some answers are empty."""
     rows = [b'"user_id","year_school","floor"']
     for person, community in enumerate(world.community.tolist()):

@@ -1,10 +1,11 @@
 """A world whose hidden graph is known: people on planted ties interact as a multivariate Hawkes process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+import polars as pl
 
 WITHIN_COMMUNITY, ACROSS_COMMUNITIES, WITH_HUB = 0.42, 0.015, 0.22  # chance that a pair is planted
 LEAST_TIES = 4  # nobody is so lonely that they never interact
@@ -241,7 +242,7 @@ def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random
     source, target = np.where(turned, ties.v[tie], ties.u[tie]), np.where(turned, ties.u[tie], ties.v[tie])
     noise = int(rng.poisson(settings.interactions * settings.noise))
     stranger_u, stranger_v = unplanted(settings, ties, noise, rng)
-    return in_order(
+    return stream_in_time(
         rhythm.to_wall(np.concatenate([moments, rng.uniform(0, rhythm.length, noise)])),
         np.concatenate([source, stranger_u]),
         np.concatenate([target, stranger_v]),
@@ -264,7 +265,7 @@ def declare(settings: WorldSettings, ties: Ties, rng: np.random.Generator) -> St
     declared = (rng.random(len(u)) < settings.declared) & (moment < settings.seconds)
     wrong = int(rng.poisson(settings.misdeclared * declared.sum()))
     stranger_u, stranger_v = unplanted(settings, ties, wrong, rng)
-    return in_order(
+    return stream_in_time(
         np.concatenate([moment[declared], rng.uniform(0, settings.seconds, wrong)]),
         np.concatenate([u[declared], stranger_u]),
         np.concatenate([v[declared], stranger_v]),
@@ -283,7 +284,16 @@ def unplanted(
     return source[chosen], target[chosen]
 
 
-def in_order(seconds: np.ndarray, source: np.ndarray, target: np.ndarray, planted: np.ndarray) -> Stream:
-    """Sort by time, in whole seconds as the sources record it."""
+def stream_in_time(
+    seconds: np.ndarray, source: np.ndarray, target: np.ndarray, planted: np.ndarray
+) -> Stream:
+    """The world's events by time, in whole seconds as the sources record it."""
     order = np.argsort(seconds, kind="stable")
     return Stream(np.floor(seconds[order]).astype(np.int64), source[order], target[order], planted[order])
+
+
+def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:
+    """The world's planted graph at a moment, one row per direction, by the names that event tables use."""
+    pairs = [(name(u), name(v)) for u, v in world.planted(at)]
+    both = sorted(pairs + [(v, u) for u, v in pairs])
+    return pl.DataFrame(both, schema={"source": pl.String, "target": pl.String}, orient="row")

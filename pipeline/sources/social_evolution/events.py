@@ -61,7 +61,7 @@ def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRu
     """The event table of Social Evolution under `rules`, with all five relations' association graphs."""
     rows, dropped = [], {}
     for name in COMMUNICATIONS:
-        communicated, reasons = communications(files.path(name), name, rules)
+        communicated, reasons = communication_events(files.path(name), name, rules)
         rows.append(communicated)
         dropped |= {f"{name}: {reason}": count for reason, count in reasons.items()}
     surveys = read_surveys(files.path("RelationshipsFromSurveys"))
@@ -69,7 +69,7 @@ def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRu
     own = ties.filter(pl.col("relation").is_in(rules.relations)).select(
         "source", "target", pl.col("relation").alias("type"), "created_at", kind=pl.lit("association")
     )
-    names, features = subjects(files.path("Subjects"))
+    names, features = subject_features(files.path("Subjects"))
     columns = ("source", "target", "type", "kind", "created_at")
     return build_event_table(
         name="social_evolution",
@@ -91,7 +91,7 @@ def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRu
     )
 
 
-def scan(path: Path) -> pl.LazyFrame:
+def scan_rows(path: Path) -> pl.LazyFrame:
     """The file's rows as text under one spelling of the columns, with line numbers; empty fields are null."""
     return pl.scan_csv(
         path,
@@ -114,12 +114,12 @@ def collected(path: Path, rows: pl.LazyFrame) -> pl.DataFrame:
         raise ValueError(f"{path.name} is not well-formed CSV (a quote left open?): {problem}") from error
 
 
-def number(column: str) -> pl.Expr:
+def subject_number(column: str) -> pl.Expr:
     """An id, written `12` or `12.0`."""
     return pl.col(column).str.strip_chars().str.strip_suffix(".0").cast(pl.Int64, strict=False)
 
 
-def moment(column: str) -> pl.Expr:
+def moment_of_text(column: str) -> pl.Expr:
     """A time such as `2008-10-02 22:04:28`."""
     return pl.col(column).str.strip_chars().str.to_datetime(TIME_FORMAT, strict=False, time_unit="us")
 
@@ -141,7 +141,7 @@ class Field:
 
 def refuse_unreadable(path: Path, fields: list[Field], line: int | None = None) -> None:
     """Raise for the first row with an unreadable field, the one at `line` if that is known already."""
-    rows = scan(path) if line is None else scan(path).filter(pl.col("line") == line)
+    rows = scan_rows(path) if line is None else scan_rows(path).filter(pl.col("line") == line)
     problems = [
         pl.when(field.unreadable).then(
             pl.format(f"{field.column} is {{}}, not {field.meaning}", pl.col(field.column).fill_null("empty"))
@@ -153,16 +153,18 @@ def refuse_unreadable(path: Path, fields: list[Field], line: int | None = None) 
         raise ValueError(f"{path.name} line {bad_line}: {problem}; correct the file and fetch it again")
 
 
-def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[pl.DataFrame, dict[str, int]]:
+def communication_events(
+    path: Path, name: str, rules: SocialEvolutionRules
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """The communication events of one file, and how many of its rows were left out for which reason.
 
     The file streams through one grouping: rows to keep by what makes them an event, the others by reason.
     """
     kind, counterpart, at = COMMUNICATIONS[name]
     fields = [
-        Field("user_id", number("user_id"), "a number"),
-        Field(counterpart, number(counterpart), "a number"),
-        Field(at, moment(at), "a time like 2008-10-02 22:04:28", needed=True),
+        Field("user_id", subject_number("user_id"), "a number"),
+        Field(counterpart, subject_number(counterpart), "a number"),
+        Field(at, moment_of_text(at), "a time like 2008-10-02 22:04:28", needed=True),
     ]
     near = pl.lit(value=True)
     if name == "Proximity":
@@ -185,12 +187,12 @@ def communications(path: Path, name: str, rules: SocialEvolutionRules) -> tuple[
     keys = ("u", "v", "created_at")
     groups = collected(
         path,
-        scan(path)
+        scan_rows(path)
         .select(
             "line",
-            u=number("user_id"),
-            v=number(counterpart),
-            created_at=moment(at),
+            u=subject_number("user_id"),
+            v=subject_number(counterpart),
+            created_at=moment_of_text(at),
             near=near,
             unreadable=pl.any_horizontal(field.unreadable for field in fields),
         )
@@ -225,13 +227,15 @@ def read_surveys(path: Path) -> pl.DataFrame:
     refuse_unreadable(
         path,
         [
-            Field("id_a", number("id_a"), "a number", needed=True),
-            Field("id_b", number("id_b"), "a number", needed=True),
+            Field("id_a", subject_number("id_a"), "a number", needed=True),
+            Field("id_b", subject_number("id_b"), "a number", needed=True),
             Field("survey_date", day, "a day like 2008-09-09", needed=True),
             Field("relationship", valid_relation, f"one of {', '.join(RELATIONS)}", needed=True),
         ],
     )
-    answers = scan(path).select(a=number("id_a"), b=number("id_b"), relation=relation, day=day)
+    answers = scan_rows(path).select(
+        a=subject_number("id_a"), b=subject_number("id_b"), relation=relation, day=day
+    )
     return collected(path, answers.unique())
 
 
@@ -280,10 +284,12 @@ def association_graphs(
     )
 
 
-def subjects(path: Path) -> tuple[list[str], list[list[float]]]:
+def subject_features(path: Path) -> tuple[list[str], list[list[float]]]:
     """The subjects' ids in order, and one-hot school year and floor; no answer is a category of its own."""
-    refuse_unreadable(path, [Field("user_id", number("user_id"), "a number", needed=True)])
-    people = collected(path, scan(path).select("year_school", "floor", id=number("user_id")).sort("id"))
+    refuse_unreadable(path, [Field("user_id", subject_number("user_id"), "a number", needed=True)])
+    people = collected(
+        path, scan_rows(path).select("year_school", "floor", id=subject_number("user_id")).sort("id")
+    )
     hot = [
         (people[column] == category if category is not None else people[column].is_null()).fill_null(
             value=False

@@ -22,7 +22,7 @@ from pipeline.sources.download import (
     download,
 )
 from pipeline.sources.part import Part, locked_part
-from pipeline.sources.urls import address_of, check_url, is_url, shown
+from pipeline.sources.urls import address_of, check_url, is_url, shown_address
 
 BY_HAND = "http://realitycommons.media.mit.edu/socialevolution.html"
 REQUIRED_COLUMNS = {
@@ -87,8 +87,8 @@ def fetch_social_evolution(
     path = Path(source).expanduser()
     if not path.exists():
         raise FileNotFoundError(
-            f"Social Evolution source {shown(source)!r} does not exist; it takes a zip, a folder or a URL. "
-            f"The data can be had at {BY_HAND}"
+            f"Social Evolution source {shown_address(source)!r} does not exist; it takes a zip, a folder or "
+            f"a URL. The data can be had at {BY_HAND}"
         )
     return keep(path, source, folder)
 
@@ -112,7 +112,7 @@ def stored_files(folder: Path) -> SocialEvolutionFiles | None:
     values = json.loads(record.read_text(encoding="utf-8"))
     source = values["source"]
     address = values.get("address") or (address_of(source) if is_url(source) else "")
-    files = SocialEvolutionFiles(folder, shown(source), values["sha256"], address)
+    files = SocialEvolutionFiles(folder, shown_address(source), values["sha256"], address)
     whole = all(
         files.path(name).exists() and file_sha256(files.path(name)) == files.sha256.get(name)
         for name in REQUIRED_COLUMNS
@@ -135,14 +135,14 @@ def fetch_url(
             trouble = str(error)
         else:
             if log is not None:
-                log(f"downloaded {part.size:,} bytes from {shown(url)}")
+                log(f"downloaded {part.size:,} bytes from {shown_address(url)}")
             try:
                 return keep(part.path, url, folder)
             finally:
                 part.clear()
     raise ConnectionError(
-        f"Social Evolution could not be downloaded from {shown(url)}: {trouble}. Get it by hand at {BY_HAND} "
-        "and give its folder or zip"
+        f"Social Evolution could not be downloaded from {shown_address(url)}: {trouble}. Get it by hand at "
+        f"{BY_HAND} and give its folder or zip"
     )
 
 
@@ -180,7 +180,7 @@ def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
         for name in REQUIRED_COLUMNS:
             (Path(scratch) / f"{name}.csv").replace(folder / f"{name}.csv")
     address = address_of(source) if is_url(source) else ""
-    files = SocialEvolutionFiles(folder, shown(source), hashes, address)
+    files = SocialEvolutionFiles(folder, shown_address(source), hashes, address)
     write_record_of_files(files)
     return files
 

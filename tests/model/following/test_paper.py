@@ -17,7 +17,7 @@ from pipeline.following.rule import follow_rule
 from pipeline.following.window import DAY, Window, file_day_span
 from pipeline.results.pairs import Pairs
 from pipeline.settings import Settings
-from pipeline.variants import variants_for, with_key
+from pipeline.variants import variant_with_key, variants_for
 
 NODES, EVENTS = 6, 20  # of a day
 WINDOW = Window(date(2026, 6, 1), date(2026, 6, 5))
@@ -39,7 +39,7 @@ def day_of(day: date) -> pl.DataFrame:
 
 def trained(variant: str) -> PaperFollower:
     family = PaperFamily(
-        with_key(variant, variants_for(("",))), TrainingSettings(seeds=(0,), epochs=2, batch=12, d=4)
+        variant_with_key(variant, variants_for(("",))), TrainingSettings(seeds=(0,), epochs=2, batch=12, d=4)
     )
     past = pl.concat(day_of(day) for day in Window(WINDOW.first, WINDOW.last - 2 * DAY))
     judged = pl.concat(day_of(day) for day in Window(WINDOW.last - DAY, WINDOW.last))

@@ -23,7 +23,7 @@ from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork import find_subnetwork
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
-from pipeline.storage.share import publish
+from pipeline.storage.share import publish_things
 from pipeline.storage.things import event_table
 from pipeline.variants import model_named
 from tests.cluster_machines import Machines, cluster_on
@@ -193,7 +193,7 @@ def test_a_worker_with_a_home_of_its_own_trains_by_a_storage_that_both_share(
         lines = [f"{name}={text}" for name, text in object_server.variables.items()]
         (home / ".env").write_text("\n".join(lines))
     store_dataset(lake)
-    publish(lake, event_table("toy"))
+    publish_things(lake, event_table("toy"))
     for folder in (theirs.dataset("toy"), theirs.model("toy", KEY)):
         shutil.rmtree(folder, ignore_errors=True)
     run_task(training(KEY), lake, workers.address)

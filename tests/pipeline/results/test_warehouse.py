@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from pipeline import variants
+from pipeline import variant_names
 from pipeline.event_table import EventTable, read_event_table, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results import published
@@ -619,7 +619,7 @@ def test_a_cell_shows_on_which_side_of_its_bound_it_is(
 def test_an_interaction_beyond_the_papers_has_its_own_cells_and_line(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(variants, "INTERACTIONS", (*variants.INTERACTIONS, "branching"))
+    monkeypatch.setattr(variant_names, "INTERACTIONS", (*variant_names.INTERACTIONS, "branching"))
     store_variant(lake, fill(lake), "brand_new-branching")
     write_link_prediction(lake)
     build_warehouse(lake)

@@ -22,7 +22,7 @@ from pipeline.show.figures.curves import POINTS_A_CURVE, loss_points, mar_points
 from pipeline.show.figures.embeddings import tsne
 from pipeline.show.figures.subgraphs import busiest_circle, pairs_among
 from pipeline.show.labels import NO_LEARNING
-from pipeline.variants import split_key
+from pipeline.variant_names import split_key
 from tests.pipeline.show.drawn import DRAWN_VARIANTS
 from tests.small_world import store_results
 

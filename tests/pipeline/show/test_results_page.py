@@ -176,8 +176,8 @@ def test_only_the_papers_settings_write_into_the_documentation(tmp_path: Path) -
         for name in names:
             (tmp_path / "data" / dataset).mkdir(parents=True, exist_ok=True)
             (tmp_path / "data" / dataset / name).touch()
-    paper.prepare(tmp_path / "data", tmp_path / "paper", {})
-    paper.prepare(tmp_path / "data", tmp_path / "trial", {"LDG_SEEDS": "1"})
+    paper.prepare_papers_home(tmp_path / "data", tmp_path / "paper", {})
+    paper.prepare_papers_home(tmp_path / "data", tmp_path / "trial", {"LDG_SEEDS": "1"})
     assert page_of(tmp_path / "paper") == Path("docs/results.md")
     assert page_of(tmp_path / "trial") == tmp_path / "trial" / "page" / "results.md"
 

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.rem_variants import LDG
 from pipeline.settings import Settings
-from pipeline.sources.chosen import chosen_datasets, chosen_variants, in_order
+from pipeline.sources.chosen import chosen_datasets, chosen_variants, in_training_order
 
 
 def test_datasets_are_those_named_or_all(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_what_uses_the_weights_of_another_is_trained_behind_it(tmp_path: Path) -
     names = ("rem_attention", "ldg_learned_sparse", "ldg_learned_sparse_freq", "dyrep", "rem")
     settings = Settings(home=tmp_path, datasets=("github",), variants=names)
     chosen = chosen_variants(chosen_datasets(settings), settings)
-    chains = in_order(chosen)
+    chains = in_training_order(chosen)
     assert ["github/rem-history"] in chains
     (behind_ldg,) = (one for one in chains if one[0] == f"github/{LDG}")
     assert set(behind_ldg[1:]) == {"github/ldg_learned_sparse_freq-bilinear", "github/rem_attention-history"}
@@ -53,4 +53,6 @@ def test_what_uses_the_weights_of_another_is_trained_behind_it(tmp_path: Path) -
         f"{spec.name}/{variant.key}" for spec, variant in chosen
     )
     alone = settings.model_copy(update={"variants": ("rem_attention",)})
-    assert in_order(chosen_variants(chosen_datasets(alone), alone)) == [["github/rem_attention-history"]]
+    assert in_training_order(chosen_variants(chosen_datasets(alone), alone)) == [
+        ["github/rem_attention-history"]
+    ]

@@ -8,9 +8,9 @@ from dotenv import dotenv_values
 from pipeline.results.published import TABLE_3
 from pipeline.settings import Settings, environment_lines
 from pipeline.sources import paper
-from pipeline.sources.paper import PaperError, is_the_papers, prepare
+from pipeline.sources.paper import PaperError, is_the_papers, prepare_papers_home
 from pipeline.sources.registry import registry
-from pipeline.variants import variants_for, with_key
+from pipeline.variants import variant_with_key, variants_for
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,7 +39,7 @@ def settings_of(home: Path) -> Settings:
 
 
 def test_a_prepared_home_holds_the_data_and_the_papers_settings(data: Path, paper_home: Path) -> None:
-    assert prepare(data, paper_home, {})
+    assert prepare_papers_home(data, paper_home, {})
     settings = settings_of(paper_home)
     assert (settings.seeds, settings.epochs, settings.batch, settings.learning_rate) == (10, 5, 200, 2e-4)
     assert settings.social_evolution == str(data / "social_evolution" / "SocialEvolution.zip")
@@ -50,19 +50,19 @@ def test_a_prepared_home_holds_the_data_and_the_papers_settings(data: Path, pape
 
 
 def test_preparing_again_changes_nothing(data: Path, paper_home: Path) -> None:
-    prepare(data, paper_home, {})
+    prepare_papers_home(data, paper_home, {})
     before = (paper_home / ".env").read_bytes()
-    assert not prepare(data, paper_home, {})
+    assert not prepare_papers_home(data, paper_home, {})
     assert (paper_home / ".env").read_bytes() == before
 
 
 def test_every_training_is_a_variant_and_every_row_of_table_3_is_trained() -> None:
     relations = {spec.name: spec.relations for spec in registry(Settings(home=Path("nowhere")))}
     relations["github_2013"] = relations["github"]
-    trained = paper.trainings()
+    trained = paper.paper_trainings()
     assert len(trained) == len(set(trained)) == 38
     for dataset, variant in trained:
-        assert with_key(variant, variants_for(relations[dataset])).key == variant
+        assert variant_with_key(variant, variants_for(relations[dataset])).key == variant
     lanes = {"GitHub": "github_2013", "Social Evolution": "social_evolution"}
     for paper_data, variant, *_ in TABLE_3:
         for interaction in ("concat", "bilinear"):
@@ -73,14 +73,14 @@ def test_a_variable_of_the_shell_tries_training_settings_but_no_data_rule(
     data: Path, paper_home: Path
 ) -> None:
     tried = {"LDG_SEEDS": "1", "LDG_EPOCHS": "1", "LDG_SOCIAL_EVOLUTION_PROBABILITY": "0.1", "LDG_HOME": "x"}
-    prepare(data, paper_home, tried)
+    prepare_papers_home(data, paper_home, tried)
     settings = settings_of(paper_home)
     assert (settings.seeds, settings.epochs, settings.social_evolution_probability) == (1, 1, 0.8)
     assert not is_the_papers(paper_home)
 
 
 def test_every_setting_that_decides_a_result_is_pinned(data: Path, paper_home: Path) -> None:
-    prepare(data, paper_home, {})
+    prepare_papers_home(data, paper_home, {})
     names = {f"LDG_{name.upper()}" for name in Settings.model_fields}
     assert names - set(paper.FREE) <= set(dotenv_values(paper_home / ".env"))
 
@@ -92,15 +92,15 @@ def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(
     paper_home.mkdir()
     (paper_home / ".env").write_text(settings)
     with pytest.raises(PaperError, match=r"LDG_SEEDS is .* there, '10' here.*another home"):
-        prepare(data, paper_home, {})
+        prepare_papers_home(data, paper_home, {})
     assert [path.name for path in paper_home.iterdir()] == [".env"]
     assert (paper_home / ".env").read_text() == settings
 
 
 def test_other_settings_than_those_of_the_home_are_refused(data: Path, paper_home: Path) -> None:
-    prepare(data, paper_home, {})
+    prepare_papers_home(data, paper_home, {})
     with pytest.raises(PaperError, match="LDG_SEEDS is '10' there, '1' here"):
-        prepare(data, paper_home, {"LDG_SEEDS": "1"})
+        prepare_papers_home(data, paper_home, {"LDG_SEEDS": "1"})
     assert is_the_papers(paper_home)
 
 
@@ -111,7 +111,7 @@ def test_other_settings_than_those_of_the_home_are_refused(data: Path, paper_hom
 def test_data_without_a_file_is_refused_by_its_name(data: Path, paper_home: Path, missing: str) -> None:
     (data / missing).unlink()
     with pytest.raises(PaperError, match=missing):
-        prepare(data, paper_home, {})
+        prepare_papers_home(data, paper_home, {})
     assert not paper_home.exists()
 
 
@@ -131,6 +131,6 @@ def test_settings_survive_the_way_through_a_file(paper_home: Path) -> None:
 
 
 def test_what_takes_no_part_in_the_experiments_is_not_pinned(data: Path, paper_home: Path) -> None:
-    prepare(data, paper_home, {})
+    prepare_papers_home(data, paper_home, {})
     pinned = dotenv_values(paper_home / ".env")
     assert not [name for name in pinned if name.startswith("LDG_FOLLOW_") or name == "LDG_STORE"]

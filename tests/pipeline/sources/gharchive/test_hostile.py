@@ -14,7 +14,7 @@ from pipeline.sources.gharchive import inflate, reading, salvage
 from pipeline.sources.gharchive.inflate import Limits
 from pipeline.sources.gharchive.normalize import EventRules, resolve
 from pipeline.sources.gharchive.reading import read_file
-from pipeline.sources.gharchive.salvage import Salvaged, read_event
+from pipeline.sources.gharchive.salvage import Salvaged, salvaged_event
 from tests.pipeline.sources.gharchive.making import line, lines, modern, second, store
 from tests.pipeline.sources.gharchive.test_damage import assert_accounted
 
@@ -85,7 +85,7 @@ def test_a_number_of_absurd_length_counts_as_absent(field, tmp_path):
 
 def test_a_number_of_absurd_length_in_a_payload_that_is_needed_counts_as_absent():
     follow = modern(1, "FollowEvent", payload={"target": {"login": "cid"}, "member": 0})
-    event = read_event(line(follow).replace(b'"member":0', b'"member":' + LONG))
+    event = salvaged_event(line(follow).replace(b'"member":0', b'"member":' + LONG))
     assert event is not None
     assert resolve(event)[2] == "cid"
 

@@ -5,13 +5,14 @@ import msgspec
 import pytest
 
 from pipeline.sources.gharchive.event import decoder
-from pipeline.sources.gharchive.normalize import EventRules, identities, identity, microseconds, resolve
-from pipeline.sources.gharchive.salvage import read_event
+from pipeline.sources.gharchive.identity import event_identities, event_identity
+from pipeline.sources.gharchive.normalize import EventRules, microseconds, resolve
+from pipeline.sources.gharchive.salvage import salvaged_event
 from tests.pipeline.sources.gharchive.making import line, modern, second
 
 
 def parse(text):
-    event = read_event(text)
+    event = salvaged_event(text)
     assert event is not None
     return event
 
@@ -133,10 +134,10 @@ def test_a_login_that_is_not_utf8_is_not_made_up():
 
 
 def test_identity_is_type_id_and_time():
-    same = identity(parse(line(modern(1))))
-    assert identity(parse(line(modern(1, actor="cid", payload={})))) == same
+    same = event_identity(parse(line(modern(1))))
+    assert event_identity(parse(line(modern(1, actor="cid", payload={})))) == same
     for other in (modern(2), modern(1, "WatchEvent"), modern(1, created_at="2015-01-01T00:00:02Z")):
-        assert identity(parse(line(other))) != same
+        assert event_identity(parse(line(other))) != same
 
 
 def test_identities_at_once_are_those_one_by_one():
@@ -145,15 +146,15 @@ def test_identities_at_once_are_those_one_by_one():
     ]
     odd = [parse(line(modern(1) | {"id": id_})) for id_ in ("07", "7\n8", "x", "", 7, 0, str(10**18), None)]
     for events in (plain, [*plain, *odd], odd, [parse(line(second())), *plain], []):
-        assert identities(events) == b"".join(map(identity, events))
+        assert event_identities(events) == b"".join(map(event_identity, events))
     assert (
-        len({identity(event) for event in [*plain, *odd]}) == len(plain) + len(odd) - 2
+        len({event_identity(event) for event in [*plain, *odd]}) == len(plain) + len(odd) - 2
     )  # "" is None, 7 is "7"
 
 
 def test_identity_without_an_id_is_all_that_is_said():
-    same = identity(parse(line(second())))
-    assert identity(parse(line(second()))) == same
+    same = event_identity(parse(line(second())))
+    assert event_identity(parse(line(second()))) == same
     others = [
         second("WatchEvent"),
         second(actor="cid"),
@@ -162,7 +163,7 @@ def test_identity_without_an_id_is_all_that_is_said():
         second(payload={"size": 2}),
     ]
     for other in others:
-        assert identity(parse(line(other))) != same
+        assert event_identity(parse(line(other))) != same
 
 
 def test_strict_and_loose_reading_agree():

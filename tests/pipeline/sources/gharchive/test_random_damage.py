@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.sources.gharchive.normalize import EventRules, identity, resolve
+from pipeline.sources.gharchive.identity import event_identity
+from pipeline.sources.gharchive.normalize import EventRules, resolve
 from pipeline.sources.gharchive.reading import read_file
-from pipeline.sources.gharchive.salvage import read_event
+from pipeline.sources.gharchive.salvage import salvaged_event
 from pipeline.sources.sample import gharchive
 from pipeline.sources.sample.build import GITHUB_WORLD
 from pipeline.sources.sample.world import simulate
@@ -35,7 +36,11 @@ def sample_hours():
     rng = np.random.Generator(np.random.PCG64([GITHUB_WORLD.seed, 1]))
     files = gharchive.hour_files(gharchive.happenings(world, rng), rng)
     return [
-        [line.rstrip(b"\n") for line in lines if line.count(b'"public"') == 1 and read_event(line.strip())]
+        [
+            line.rstrip(b"\n")
+            for line in lines
+            if line.count(b'"public"') == 1 and salvaged_event(line.strip())
+        ]
         for lines in files.values()
     ]
 
@@ -57,12 +62,12 @@ def spans_of(text):
 
 def row_of(line):
     """The row that an event must have in the table; None if it is to be ignored."""
-    event = read_event(line)
+    event = salvaged_event(line)
     assert event is not None
     row = resolve(event) if event.type in RULES.kinds else "ignored"
     if isinstance(row, str) or row[0].lower() == row[2].lower():
         return None
-    return event.id or identity(event).hex(), event.type, *row
+    return event.id or event_identity(event).hex(), event.type, *row
 
 
 class Bytes:

@@ -13,7 +13,7 @@ from pipeline.event_table import EventTable, Split
 from pipeline.sources.gharchive import counts
 from pipeline.sources.gharchive.subnetwork import (
     Subnetwork,
-    densest,
+    densest_members,
     find_subnetwork,
     read_subnetwork,
     subnetwork_table,
@@ -229,7 +229,7 @@ def test_a_cap_keeps_the_densest_part(tmp_path):
 
 def test_equals_leave_in_reverse_order_of_login():
     pairs = pl.DataFrame({"u": ["a", "b", "c"], "v": ["b", "c", "a"], "communications": 1, "associations": 0})
-    assert densest(pairs, {"a", "b", "c"}, 2) == {"a", "b"}
+    assert densest_members(pairs, {"a", "b", "c"}, 2) == {"a", "b"}
 
 
 def test_the_densest_part_is_what_leaving_one_by_one_leaves():
@@ -241,7 +241,9 @@ def test_the_densest_part_is_what_leaving_one_by_one_leaves():
             pl.col("u") != pl.col("v")
         )
         for size in (2, 7, 20):
-            assert densest(pairs, set(range(30)), size) == left_one_by_one(pairs, set(range(30)), size)
+            assert densest_members(pairs, set(range(30)), size) == left_one_by_one(
+                pairs, set(range(30)), size
+            )
 
 
 def left_one_by_one(pairs: pl.DataFrame, members: set[int], size: int) -> set[int]:

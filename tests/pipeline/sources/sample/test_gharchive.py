@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.sources.sample import GITHUB_WORLD, SAMPLE_ENVIRONMENT, sample_paths
-from pipeline.sources.sample.gharchive import BOTS, COMMUNICATIONS, MISSING_HOUR, write
+from pipeline.sources.sample.gharchive import BOTS, COMMUNICATIONS, MISSING_HOUR, write_hour_files
 from pipeline.sources.sample.world import simulate
 
 Files = dict[str, bytes]
@@ -184,4 +184,4 @@ def test_the_suggested_thresholds_leave_some_sixty_people_mostly_of_the_planted_
 def test_a_world_outside_the_file_days_is_refused(tmp_path: Path):
     late = simulate(replace(GITHUB_WORLD, end=datetime(2015, 2, 1), interactions=50))
     with pytest.raises(ValueError, match="must lie between"):
-        write(late, tmp_path / "files")
+        write_hour_files(late, tmp_path / "files")
