@@ -19,7 +19,8 @@ from model.following.families import family_of
 from model.following.follower import Family, Follower
 from model.following.lane import Lane, Model
 from model.following.paper import PaperFamily, PaperFollower, pass_by, stream_of
-from model.following.rem import RemFamily, RemFollower, seconds_of_day, seconds_of_week, types_of
+from model.following.rem import RemFamily, RemFollower
+from model.history.events import frequent_types, seconds_of_day, seconds_of_week
 from model.history.state import new_history
 from model.rem.learning import new_fit
 from model.run import new_run
@@ -80,7 +81,7 @@ def untrained(family: Family, nodes: int, past: pl.DataFrame) -> Follower:
     """A follower that has read `past` and learned nothing."""
     begin = file_day_span(WINDOW.first)[0]
     if isinstance(family, RemFamily):
-        types = types_of(past)
+        types = frequent_types(past)
         history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))
         follower = RemFollower(family, begin, types, new_fit(family.layout(types), family.settings), history)
         follower.standardize(past)

@@ -27,7 +27,7 @@ from model.rem.candidates import draw_candidates
 from model.rem.explain import explain
 from model.rem.learning import READ_AT_ONCE, Fit, Sample, learn_epoch, new_fit, read_sample
 from model.rem.network import Layout, layout_of
-from model.rem.ranking import ROWS_AT_ONCE, rank_events
+from model.rem.ranking import ROWS_AT_ONCE, rem_ranks
 from model.rem.settings import RemSettings
 from pipeline.rem_variants import RemVariant
 
@@ -74,7 +74,7 @@ def of_table(folder: Path) -> None:
     layout = layout_of(variant, settings, reading.statistics)
     weights = new_fit(layout, settings).weights
     ranked = np.arange(half + 2500, half + 2700)
-    taken = seconds(lambda: rank_events(reading, ranked, weights, layout, lambda _: None))
+    taken = seconds(lambda: rem_ranks(reading, ranked, weights, layout, lambda _: None))
     rate = 200 * len(settings.seeds) / taken
     print(f"ranking, statistics included: {rate:,.0f} seed-events/s ({len(settings.seeds)} seeds)")
 
@@ -144,7 +144,7 @@ def of_crowd(nodes: int, events: int, ranked: int) -> None:
     reading, fit = piece.reading, piece.fit
     if ranked:
         judged = np.arange(reading.position, reading.position + ranked)
-        taken = seconds(lambda: rank_events(reading, judged, fit.weights, layout, lambda _: None))
+        taken = seconds(lambda: rem_ranks(reading, judged, fit.weights, layout, lambda _: None))
         print(f"  exact rank among all, both ways, one seed: {1e3 * taken / ranked:,.0f} ms an event")
         now = float(stream.seconds[reading.position])
         taken = seconds(lambda: explain(reading, fit.weights, layout, int(stream.u[0]), now))

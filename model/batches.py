@@ -139,17 +139,17 @@ def join_and_plan(
     step.slots = torch.from_numpy(slots)[:, :, None]
     step.width_after = max(width, int(slots.max()) + 1)
     if moves == "with associations":
-        share = share_of(attention.count[:, (u, v)])
+        share = share_of_associates(attention.count[:, (u, v)])
         step.share = torch.from_numpy(share).to(dtype)
         if k == ASSOCIATION:
-            step.loss = torch.from_numpy(share_of(before) - share).to(dtype)
+            step.loss = torch.from_numpy(share_of_associates(before) - share).to(dtype)
         if not applies.all():
             step.applies = torch.from_numpy(applies)
     return step
 
 
-def share_of(degrees: np.ndarray) -> np.ndarray:
-    """1/deg, and 0 for nodes without associates."""
+def share_of_associates(degrees: np.ndarray) -> np.ndarray:
+    """1/deg of a batch's nodes, and 0 for those without associates."""
     return np.where(degrees > 0, 1 / np.maximum(degrees, 1), 0.0)
 
 

@@ -12,7 +12,7 @@ from model.batches import draw_chance
 from model.choice import Chosen, Learned
 from model.forward import advance_state
 from model.ranking import rank_until
-from model.run import Run, branch_of, generators, save, snapshot_positions
+from model.run import Run, branch_of, generators, save_run, snapshot_positions
 from model.state import initial_state
 from model.stream import COMMUNICATION
 from pipeline.progress import Progress
@@ -31,7 +31,7 @@ def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
     def keep() -> None:
         nonlocal saved
         run.seconds = before + time.monotonic() - started
-        save(run, checkpoint)
+        save_run(run, checkpoint)
         saved = time.monotonic()
 
     # An epoch passes the validation period twice: ranked, and learned from.

@@ -185,7 +185,9 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
         raise FileNotFoundError(
             f"no finished training in {folder} (model.json is missing): train it with model.train"
         )
-    table = Path(dataset) if dataset is not None else home_of(folder) / "datasets" / summary["dataset"]
+    table = (
+        Path(dataset) if dataset is not None else home_of_training(folder) / "datasets" / summary["dataset"]
+    )
     if not (table / "dataset.json").exists():
         raise FileNotFoundError(
             f"no event table in {table}: pass dataset, the folder of the table {summary['dataset']!r} "
@@ -214,6 +216,6 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
     return DensityForecaster(stream, names, trained)
 
 
-def home_of(folder: Path) -> Path:
+def home_of_training(folder: Path) -> Path:
     """The home in which `folder` is `models/<dataset>/<key>`."""
     return folder.resolve().parents[2]

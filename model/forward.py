@@ -11,7 +11,7 @@ from model.attention.registry import ATTENTIONS
 from model.batches import Batch, Chance, advance_clocks, draw_chance
 from model.dynamics import EventLoop
 from model.encoder import Workspace
-from model.gnn import adjacency_of, embeddings
+from model.gnn import adjacency_of, gnn_embeddings
 from model.intensity import symmetric_compatibility
 from model.loss import divergence, event_intensities, survival_terms
 from model.state import State
@@ -53,9 +53,9 @@ def advance_state(
     with torch.set_grad_enabled(learn):
         if variant.is_recurrent:
             batch = advance_clocks(stream, variant, state, stop)
-            versions, logits = advance_embeddings(variant, named, state, batch, chance, workspace, learn)
+            versions, logits = forward_embeddings(variant, named, state, batch, chance, workspace, learn)
         else:
-            versions, logits = embeddings(variant, state.z, adjacency_of(state.attention), named), None
+            versions, logits = gnn_embeddings(variant, state.z, adjacency_of(state.attention), named), None
             batch = advance_clocks(stream, variant, state, stop)
         symmetric = symmetric_compatibility(named["intensity.compatibility"])
         rate = named["intensity.rate"]
@@ -88,10 +88,10 @@ def current_embeddings(variant: Variant, state: State, named: dict[str, Tensor])
     """Z of every seed as the next event would see it: (S, N, d)."""
     if variant.is_recurrent:
         return state.z
-    return embeddings(variant, state.z, adjacency_of(state.attention), named)
+    return gnn_embeddings(variant, state.z, adjacency_of(state.attention), named)
 
 
-def advance_embeddings(
+def forward_embeddings(
     variant: Variant,
     named: dict[str, Tensor],
     state: State,
@@ -100,7 +100,7 @@ def advance_embeddings(
     workspace: Workspace,
     learn: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """Carry Z and S of `state` through `batch`; versions of Z's rows, and the logits of a learned graph."""
+    """Forward over events: Z and S of `state` after `batch`; versions of Z, and a learned graph's logits."""
     noise = None if chance.noise is None else chance.noise.to(state.z.dtype)
     undone = len(batch) if learn else 0
     passage = Passage(variant, state.attention, batch.kinds, named, noise, workspace, undone)

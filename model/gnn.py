@@ -20,7 +20,7 @@ def adjacency_of(attention: AttentionRows) -> Tensor:
     return torch.from_numpy(adjacency)
 
 
-def embeddings(variant: Variant, features: Tensor, adjacency: Tensor, named: dict[str, Tensor]) -> Tensor:
+def gnn_embeddings(variant: Variant, features: Tensor, adjacency: Tensor, named: dict[str, Tensor]) -> Tensor:
     """Z (S, N, d) by two layers over the graph as it is when the batch starts."""
     pass_on = PASS_ON[variant.attention]
     hidden = functional.relu(pass_on(features @ named["gnn.w1"], adjacency, named.get("gnn.a1")))

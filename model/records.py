@@ -41,7 +41,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     write_tensors(chosen.tensors(), header, folder / "state.safetensors")
     validation, test = stream.splits
     attention = [
-        initial_attention(run, seeds),
+        initial_attention_rows(run, seeds),
         *training_attention(run, state, seeds),
         attention_rows(run, state.attention, test, seeds, "final"),
     ]
@@ -60,7 +60,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
             ),
         ]
         write_parquet(prediction_rows(run, state, weights, seeds), folder / "predictions.parquet")
-    write_parquet(numbered(attention), folder / "attention.parquet")
+    write_parquet(numbered_snapshots(attention), folder / "attention.parquet")
     rankings = ranking_rows(stream, torch.cat(ranks, dim=1).numpy(), seeds)
     write_parquet(rankings, folder / "rankings.parquet")
     write_parquet(curves, folder / "curves.parquet")
@@ -92,7 +92,7 @@ def ranked_of_large(run: Run, rankings: pl.DataFrame, seeds: int) -> dict[str, d
     return {"ranked": {split: count // seeds for split, count in sorted(counted.rows())}}
 
 
-# One snapshot's columns: which of them it is, `numbered` says.
+# One snapshot's columns: which of them it is, `numbered_snapshots` says.
 ONE_SNAPSHOT = {name: dtype for name, dtype in ATTENTION.types.items() if name != "snapshot"}
 
 
@@ -114,8 +114,8 @@ def attention_rows(
     ).select(*ONE_SNAPSHOT)
 
 
-def initial_attention(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """S before the first event."""
+def initial_attention_rows(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:
+    """The rows kept of S before the first event."""
     start = initial_state(run.stream, run.variant, run.d, generators(seeds, "start"))
     return attention_rows(run, start.attention, 0, seeds, "initial")
 
@@ -131,7 +131,7 @@ def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[p
     ]
 
 
-def numbered(snapshots: list[pl.DataFrame]) -> pl.DataFrame:
+def numbered_snapshots(snapshots: list[pl.DataFrame]) -> pl.DataFrame:
     """Snapshots in stream order as one table."""
     return pl.concat(
         rows.select("seed", pl.lit(number, dtype=pl.Int32).alias("snapshot"), pl.exclude("seed"))

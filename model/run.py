@@ -119,7 +119,7 @@ def snapshot_positions(stream: Stream, settings: TrainingSettings) -> list[int]:
     return sorted({ends[place] for place in np.searchsorted(ends, wanted)} - {test})
 
 
-def save(run: Run, path: Path) -> None:
+def save_run(run: Run, path: Path) -> None:
     """Write a checkpoint that `resume` goes on from bit by bit."""
     tensors = {
         "parameters": run.parameters.flat,

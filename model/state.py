@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from model.attention.rows import AttentionRows
-from model.attention.start import Edges, association_edges, random_associations, random_edges
+from model.attention.start import initial_graph
 from model.large.rule import is_large
 from model.stream import Stream
 from pipeline.variants import Variant
@@ -123,12 +123,3 @@ def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Te
     if width > d:
         raise ValueError(f"d takes at least the {width} features of a node of {stream.name!r}, not {d}")
     return torch.nn.functional.pad(features, (0, d - width))
-
-
-def initial_graph(stream: Stream, variant: Variant, generator: torch.Generator) -> Edges:
-    """The graph that S begins with."""
-    if variant.prior is not None:
-        return random_edges(stream.nodes, variant.prior_probabilities, variant.edge_types, generator)
-    if variant.random_associations:
-        return random_associations(stream.nodes, len(stream.associations), generator)
-    return association_edges(stream.associations)

@@ -33,8 +33,8 @@ def tasks_of_each(workers: int, trainings: int) -> int:
     return max(1, workers // max(trainings, 1))
 
 
-def seed_groups(seeds: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
-    """Seeds in so many groups at most, in their order, as equal as they can be."""
+def seeds_by_task(seeds: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
+    """The seeds of each of so many tasks at most, in their order, as equal as they can be."""
     ends = [len(seeds) * number // tasks for number in range(tasks + 1)]
     return [tuple(seeds[start:end]) for start, end in pairwise(ends) if end > start]
 
@@ -53,7 +53,7 @@ def run_training(
 ) -> dict[str, Any]:
     """Train `variant` here or on a cluster, there with its seeds in so many `tasks`; return model.json."""
     # Groups leave checkpoints, which homes that share a storage do not share.
-    groups = seed_groups(settings.seeds, tasks if cluster and not lake.storage else 1)
+    groups = seeds_by_task(settings.seeds, tasks if cluster and not lake.storage else 1)
     if (
         len(groups) > 1
         and isinstance(variant, Variant)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from model.attention.base import Attention, Passage
-from model.attention.slots import follow_rule
+from model.attention.slots import follow_dyrep_rule
 from model.batches import Step
 from model.intensity import intensity, symmetric_compatibility
 from model.stream import ASSOCIATION
@@ -35,7 +35,7 @@ class DyRepAttention(Attention):
         kind = self.kinds[b]
         rate = intensity(self.compatibility(own, kind), self.rates[kind])  # (S): λ
         slots = step.slots.numpy().ravel()
-        follow_rule(
+        follow_dyrep_rule(
             self.values.numpy(),
             step.rows.numpy(),
             slots,

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from model.attention.aggregation import Aggregate
 from model.attention.base import Attention, Passage
+from model.attention.rows import pair_by_rows
 from model.attention.slots import give_back_to_rows, set_entries, undo_entries
 from model.batches import Step
 from model.encoder import Encoder, encoder_shapes, folded_weights
@@ -79,7 +80,7 @@ class LearnedAttention(Attention):
         values, bias, rows = self.values.numpy(), self.bias.numpy(), step.rows.numpy()
         after = np.empty((len(rows), step.width_after, values.shape[2]), values.dtype)
         totals = np.empty_like(self.totals)
-        set_entries(values, bias, rows, step.slots.numpy().ravel(), of_rows(soft), after, totals)
+        set_entries(values, bias, rows, step.slots.numpy().ravel(), pair_by_rows(soft), after, totals)
         self.logits_of_events.append(logits)
         if self.undone:
             self.sampled.append(Sampled(soft, after, totals))
@@ -91,7 +92,7 @@ class LearnedAttention(Attention):
         soft, after, totals = self.sampled[b]
         d_soft = torch.zeros_like(soft)  # the non-edge is no part of S
         rows, slots = step.rows.numpy(), step.slots.numpy().ravel()
-        undo_entries(self.d_values.numpy(), rows, slots, after, totals, self.totals, of_rows(d_soft))
+        undo_entries(self.d_values.numpy(), rows, slots, after, totals, self.totals, pair_by_rows(d_soft))
         d_sample = soft * (d_soft - (soft * d_soft).sum(2, keepdim=True)) / TEMPERATURE
         self.encoder.backward(b, step.uv, d_sample + self.d_logits[b])
         return d_new
@@ -110,8 +111,3 @@ class LearnedAttention(Attention):
     def gradients(self) -> dict[str, Tensor]:
         """Gradients of the encoder's weights."""
         return self.encoder.gradients()
-
-
-def of_rows(pair: Tensor) -> np.ndarray:
-    """What belongs to u and v of every seed (S, 2, r') by rows, a view: (S·2, r')."""
-    return pair.flatten(0, 1).numpy()

@@ -20,7 +20,7 @@ NOBODY = -1
 
 
 def slot_sum(values: Tensor) -> Tensor:
-    """Sum over the slots (dimension 2, kept) in slot order: trailing zeros change no bit of it."""
+    """Sum over the slots of rows (dimension 2, kept) in slot order: trailing zeros change no bit of it."""
     return values.cumsum(2)[:, :, -1:]
 
 
@@ -134,3 +134,8 @@ class AttentionRows:
         empty = self.values.new_zeros(seeds, nodes, slots, edge_types)
         self.values = torch.cat([self.values, empty], dim=2)
         self.bias = torch.cat([self.bias, empty + ABSENT], dim=2)
+
+
+def pair_by_rows(pair: Tensor) -> np.ndarray:
+    """What belongs to u and v of every seed (S, 2, r') by rows, a view: (S·2, r')."""
+    return pair.flatten(0, 1).numpy()

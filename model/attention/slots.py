@@ -179,7 +179,7 @@ def undo_entries(
 
 
 @compiled
-def follow_rule(
+def follow_dyrep_rule(
     values: np.ndarray,
     rows: np.ndarray,
     slots: np.ndarray,

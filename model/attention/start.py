@@ -9,6 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from model.stream import Stream
+from pipeline.variants import Variant
+
 MOST_LISTED: int = 2_100_000  # pairs, those of 2,049 nodes: up to here each pair draws its own type
 MOST_NEIGHBOURS: int = 30  # on average, in graphs of more: a tenth of 100,000 nodes would be 10,000
 
@@ -75,3 +78,12 @@ def random_pairs(nodes: int, count: int, generator: torch.Generator) -> tuple[Te
     j = ((1 + (1 + 8 * numbers.double()).sqrt()) / 2).long()
     j -= (j * (j - 1) // 2 > numbers).long()  # where the root is rounded up to the next whole number
     return numbers - j * (j - 1) // 2, j
+
+
+def initial_graph(stream: Stream, variant: Variant, generator: torch.Generator) -> Edges:
+    """The graph that S begins with."""
+    if variant.prior is not None:
+        return random_edges(stream.nodes, variant.prior_probabilities, variant.edge_types, generator)
+    if variant.random_associations:
+        return random_associations(stream.nodes, len(stream.associations), generator)
+    return association_edges(stream.associations)

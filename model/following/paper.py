@@ -23,7 +23,7 @@ from model.identity import VERSION, TrainingSettings
 from model.large.ranking import AT_ONCE, log_densities
 from model.parameters import Parameters, shapes_of
 from model.ranking import HORIZON, log_density, partner_densities, ranks, without_self
-from model.rem.audience import spread
+from model.rem.audience import spread_audience
 from model.run import Run, generators, new_run
 from model.state import State, initial_state
 from model.stream import COMMUNICATION, Stream
@@ -173,7 +173,7 @@ class PaperFollower:
             return pl.DataFrame(schema=RANKED)
         run = self.going_on(events, generators(self.family.settings.seeds, "ranking"))
         if run.state.is_large:
-            return rank_among_many(run, positions)
+            return rank_in_large_network(run, positions)
         named, parts = run.parameters.named, []
         for seen in advance_in_batches(
             run.stream, run.variant, named, run.state, len(run.stream), run.random, run.settings.batch
@@ -223,7 +223,7 @@ class PaperFollower:
             for row, node in enumerate(nodes.tolist()):
                 met = also.partner[also.first[node] : also.first[node + 1]]
                 near = np.concatenate([likeliest[row], met])
-                partner, weight = spread(node, near, self.nodes, FEW)
+                partner, weight = spread_audience(node, near, self.nodes, FEW)
                 logs = densities[row, partner]
                 yield Row(partner, weight, logs, float(largest[row]), float(total[row]))
 
@@ -280,13 +280,13 @@ def stream_of(
     )
 
 
-def rank_among_many(run: Run, positions: np.ndarray) -> pl.DataFrame:
+def rank_in_large_network(run: Run, positions: np.ndarray) -> pl.DataFrame:
     """Ranks and log scores in a large network: the run's state is carried from one event to the next."""
     stream, state, named = run.stream, run.state, run.parameters.named
     begin, rows = state.position, []
     with torch.no_grad():
         for position in positions.tolist():
-            carry_to(run, begin + position)
+            carry_run_to(run, begin + position)
             ends = np.array([stream.u[state.position], stream.v[state.position]])
             scores = log_densities(stream, state.z, state, named, ends, COMMUNICATION)  # (1, 2, N)
             rank_v, rank_u = ranks(scores, ends[::-1].copy(), ends)[0].tolist()
@@ -295,8 +295,8 @@ def rank_among_many(run: Run, positions: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=RANKED, orient="row")
 
 
-def carry_to(run: Run, stop: int) -> None:
-    """Carry the state of a large network to `stop` without learning."""
+def carry_run_to(run: Run, stop: int) -> None:
+    """Carry the run of a followed model in a large network to `stop` without learning."""
     from model.large.advance import carry  # compiled: only where it is needed
 
     settings = run.settings
@@ -308,7 +308,7 @@ def pass_by(run: Run, stop: int, progress: Progress) -> None:
     """Carry the state to `stop` without learning."""
     with torch.no_grad():
         if run.state.is_large:
-            carry_to(run, stop)
+            carry_run_to(run, stop)
             progress.advance(stop)
             return
         for seen in advance_in_batches(

@@ -13,15 +13,15 @@ import torch
 
 from model.checkpoint import read_tensors, write_tensors
 from model.following.follower import Log
-from model.history.events import MOST_TYPES, Events
+from model.history.events import Events, frequent_types, seconds_of_day, seconds_of_week
 from model.history.reading import Answers, Pass
 from model.history.registry import listed
 from model.history.room import from_arrays, to_arrays
 from model.history.standard import Standard
 from model.history.state import History, new_history
-from model.rem.audience import most_popular, near_to, spread
-from model.rem.candidates import draw_candidates, learned_events
-from model.rem.learning import Fit, Sample, learn_batch, learn_epoch, new_fit, read_sample
+from model.rem.audience import most_popular, near_to, spread_audience
+from model.rem.candidates import draw_candidates
+from model.rem.learning import Fit, Sample, learn_epoch, learn_rem_batch, learned_events, new_fit, read_sample
 from model.rem.network import Layout, layout_of
 from model.rem.ranking import compare, score_candidates, score_everyone
 from model.rem.settings import VERSION, RemSettings
@@ -67,7 +67,7 @@ class RemFamily:
         torch.set_num_threads(1)
         started = time.perf_counter()
         begin = file_day_span(window.first)[0]
-        types = types_of(past)
+        types = frequent_types(past)
         history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))
         follower = RemFollower(self, begin, types, new_fit(self.layout(types), self.settings), history)
         if not past.is_empty():
@@ -203,7 +203,9 @@ class RemFollower:
         ]
         for start in range(0, len(sample.x), settings.batch):
             rows = slice(start, start + settings.batch)
-            learn_batch(self.fit, sample.x[rows], sample.met[rows], self.layout, settings, RATE, generators)
+            learn_rem_batch(
+                self.fit, sample.x[rows], sample.met[rows], self.layout, settings, RATE, generators
+            )
 
     def rank(self, events: pl.DataFrame, positions: np.ndarray) -> pl.DataFrame:
         """Ranks and log scores, every node a candidate; see `Follower`."""
@@ -263,7 +265,7 @@ class RemFollower:
         log_intensity = np.zeros((self.nodes, self.nodes), np.float32)
         if self.fit.standard is not None:
             reading, now = self.asking(), self.second_of(as_of)
-            for nodes in pieces(self.nodes, max(1, PAIRS_AT_ONCE // self.nodes)):
+            for nodes in pieces_of_nodes(self.nodes, max(1, PAIRS_AT_ONCE // self.nodes)):
                 rows = zip(*(reading.ask(int(node), now) for node in nodes), strict=True)
                 answers = Answers(*(np.stack(part) for part in rows))
                 log_intensity[nodes] = score_everyone(
@@ -278,7 +280,7 @@ class RemFollower:
         for node in range(self.nodes):
             met = also.partner[also.first[node] : also.first[node + 1]]
             near = np.concatenate([near_to(reading, node, now), popular, met])
-            audience = spread(node, near, self.nodes, FEW)
+            audience = spread_audience(node, near, self.nodes, FEW)
             yield Row.of(node, *audience, self.scores(reading, node, now, audience.nodes, acts=True))
 
     def scores(self, reading: Pass, node: int, now: float, others: np.ndarray, *, acts: bool) -> np.ndarray:
@@ -309,8 +311,8 @@ class RemFollower:
         write_tensors(tensors, header | {"follower": facts}, path)
 
 
-def pieces(count: int, size: int) -> Iterator[np.ndarray]:
-    """0 … count − 1 in pieces."""
+def pieces_of_nodes(count: int, size: int) -> Iterator[np.ndarray]:
+    """Nodes 0 … count − 1 in the pieces in which REM is asked about them."""
     for start in range(0, count, size):
         yield np.arange(start, min(start + size, count))
 
@@ -325,19 +327,3 @@ def copied(fit: Fit) -> Fit:
         fit.epoch,
         fit.standard,
     )
-
-
-def types_of(events: pl.DataFrame) -> tuple[str, ...]:
-    """The types of events by how frequent they are, and a last place for all others."""
-    counted = events["type"].value_counts().sort(["count", "type"], descending=[True, False])
-    return (*counted["type"].to_list()[: MOST_TYPES - 1], "others")
-
-
-def seconds_of_day(moment: datetime) -> float:
-    """Since midnight."""
-    return (moment - moment.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
-
-
-def seconds_of_week(moment: datetime) -> float:
-    """Since Monday's midnight."""
-    return seconds_of_day(moment) + moment.weekday() * 86_400.0

@@ -10,7 +10,7 @@ from model.stream import Stream
 
 
 def main() -> None:
-    """Read a few events, by role and without, and ask about them on the way and at their end."""
+    """Compile the statistics: read a few events, by role and without, and ask about them at times."""
     events = 4
     stream = Stream(
         name="compiling",

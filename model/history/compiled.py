@@ -10,13 +10,13 @@ SOURCES = (
     "compiled",
     "state",
     "logarithm",
-    "prefetch",
     "pairs",
+    "room",
     "update",
     "moment",
+    "prefetch",
     "paths",
     "statistics",
-    "ahead",
     "passes",
 )
 

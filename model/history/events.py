@@ -1,6 +1,7 @@
 """An event table as the statistics read it: with event types and directed associations."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ class Events:
     course: Course | None = None  # of a trained LDG along the stream
 
 
-def statistics_of(events: Events) -> tuple[Statistic, ...]:
+def statistics_of_events(events: Events) -> tuple[Statistic, ...]:
     """All statistics of a stream, in the order written; those of own columns, then of an LDG, last."""
     own = () if events.own is None else own_statistics(events.own)
     latent = () if events.course is None else latent_statistics(events.course)
@@ -58,3 +59,19 @@ def load_events(folder: Path) -> Events:
         day_offset + stream.start.weekday() * 86_400.0,
         own_columns(table),
     )
+
+
+def frequent_types(events: pl.DataFrame) -> tuple[str, ...]:
+    """The types of events by how frequent they are, and a last place for all others."""
+    counted = events["type"].value_counts().sort(["count", "type"], descending=[True, False])
+    return (*counted["type"].to_list()[: MOST_TYPES - 1], "others")
+
+
+def seconds_of_day(moment: datetime) -> float:
+    """Seconds since midnight, as the statistics count an event's hour."""
+    return (moment - moment.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
+
+
+def seconds_of_week(moment: datetime) -> float:
+    """Seconds since Monday's midnight, as the statistics count an event's weekday."""
+    return seconds_of_day(moment) + moment.weekday() * 86_400.0

@@ -49,17 +49,17 @@ def new_moment(nodes: int, statistics: int) -> Moment:
         np.zeros(len(TAUS)),
         np.zeros(PATH_TAUS),
         np.array(bounds),
-        none_touched(nodes, 2 * PATH_TAUS),
+        nothing_touched(nodes, 2 * PATH_TAUS),
         np.zeros((2, PATH_TAUS)),
         np.zeros(2 * PATH_TAUS),
         np.ones(PATH_TAUS),
-        none_touched(nodes, PATHS_WIDTH),
+        nothing_touched(nodes, PATHS_WIDTH),
         np.zeros(statistics, np.float32),
     )
 
 
-def none_touched(nodes: int, width: int) -> Touched:
-    """Rows of zeros."""
+def nothing_touched(nodes: int, width: int) -> Touched:
+    """The rows of a moment before any node is touched: zeros."""
     return Touched(
         np.zeros((nodes, width)), np.zeros(nodes, np.int32), np.zeros(nodes, np.bool_), np.zeros(1, np.int64)
     )
@@ -86,22 +86,6 @@ def clear(touched: Touched) -> None:
 
 
 @compiled
-def in_order(nodes: np.ndarray) -> None:
-    """Sort in place (Shell's way), so that sums over nodes have the same bits however these were found."""
-    gap = 1
-    while gap < len(nodes) // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for number in range(gap, len(nodes)):
-            node, at = nodes[number], number
-            while at >= gap and nodes[at - gap] > node:
-                nodes[at] = nodes[at - gap]
-                at -= gap
-            nodes[at] = node
-        gap //= 3
-
-
-@compiled
 def begin(history: History, moment: Moment, now: float) -> None:
     """Set what all pairs asked at this moment share."""
     moment.now[0] = now
@@ -111,15 +95,3 @@ def begin(history: History, moment: Moment, now: float) -> None:
         moment.fading[tau] = np.exp(-(now - history.reference[tau]) / TAUS[tau])
     for tau in range(PATH_TAUS):
         moment.prior[tau] = PRIOR / moment.fading[FIRST + tau]
-
-
-@inlined
-def inverse(history: History, moment: Moment, role: int, who: int, tau: int) -> float:
-    """1/(F + prior) of a node as actor or as target, at a τ of paths."""
-    return 1.0 / (history.node_fade[role, who, FIRST + tau] + moment.prior[tau])
-
-
-@inlined
-def minutes_since(moment: Moment, then: float) -> float:
-    """Minutes since a moment, at most `LONG_AGO`: never is long ago too."""
-    return min((moment.now[0] - then) / 60.0, LONG_AGO)

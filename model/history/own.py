@@ -93,7 +93,7 @@ def new_means(u: np.ndarray, v: np.ndarray, nodes: int, columns: int) -> Means:
 
 
 @compiled
-def remember(sums: np.ndarray, at: np.ndarray, column: int, now: float, value: float) -> None:
+def remember_number(sums: np.ndarray, at: np.ndarray, column: int, now: float, value: float) -> None:
     """A number enters a mean: `sums` (C, τ, 2), `at` (C)."""
     for tau in range(len(TAUS)):
         faded = np.exp(-(now - at[column]) / TAUS[tau]) if TAUS[tau] > 0 else 0.0
@@ -130,9 +130,9 @@ def observe_own(means: Means, u: int, v: int, now: float, values: np.ndarray) ->
     slot = pair_slot(means, u, v)
     for column in range(len(values)):
         if not np.isnan(values[column]):
-            remember(means.pair_sum[slot], means.pair_at[slot], column, now, values[column])
-            remember(means.node_sum[0, u], means.node_at[0, u], column, now, values[column])
-            remember(means.node_sum[1, v], means.node_at[1, v], column, now, values[column])
+            remember_number(means.pair_sum[slot], means.pair_at[slot], column, now, values[column])
+            remember_number(means.node_sum[0, u], means.node_at[0, u], column, now, values[column])
+            remember_number(means.node_sum[1, v], means.node_at[1, v], column, now, values[column])
 
 
 @compiled

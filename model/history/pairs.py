@@ -9,7 +9,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
-def place(table: np.ndarray, keys: np.ndarray, key: int) -> int:
+def table_place(table: np.ndarray, keys: np.ndarray, key: int) -> int:
     """Where `key` is in a hash table of slots, or where it would be put."""
     mask = np.uint64(len(table) - 1)
     at = (np.uint64(key) * MIX >> np.uint64(32)) & mask
@@ -56,29 +56,26 @@ def claim_slot(history: History, a: int, b: int) -> int:
 def step_of(history: History, x: int, y: int) -> int:
     """The slot of the sequence x, y; `NONE` if it never happened."""
     key = x * len(history.head) + y
-    return int(np.int64(history.step_table[place(history.step_table, history.step_key, key)]))
+    return int(np.int64(history.step_table[table_place(history.step_table, history.step_key, key)]))
+
+
+@inlined
+def step_after(history: History, earlier: int, later: int) -> int:
+    """The slot of a sequence of two, `NONE` if it never happened."""
+    return NONE if earlier == NONE else step_of(history, earlier, later)
 
 
 @compiled
 def claim_step(history: History, x: int, y: int) -> int:
     """The slot of the sequence x, y, made if it is new."""
     key = x * len(history.head) + y
-    at = place(history.step_table, history.step_key, key)
+    at = table_place(history.step_table, history.step_key, key)
     if history.step_table[at] == NONE:
         slot = history.sizes[1]
         history.sizes[1] += 1
         history.step_key[slot] = key
         history.step_table[at] = slot
     return int(np.int64(history.step_table[at]))
-
-
-@compiled
-def fill_tables(history: History) -> None:
-    """Put every slot in use into the empty hash tables."""
-    for slot in range(history.sizes[0]):
-        history.pair_table[pair_place(history, history.source[slot], history.target[slot])] = slot
-    for slot in range(history.sizes[1]):
-        history.step_table[place(history.step_table, history.step_key, history.step_key[slot])] = slot
 
 
 @compiled

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from model.history.ahead import NODES_AHEAD, PAIRS_AHEAD, bring_node, bring_pair
 from model.history.compiled import compiled
 from model.history.moment import Moment, begin
 from model.history.pairs import slot_of
 from model.history.paths import walk_from_actor, walk_from_target
+from model.history.prefetch import NODES_AHEAD, PAIRS_AHEAD, prefetch_node, prefetch_pair
 from model.history.state import History
 from model.history.statistics import (
     ACTOR,
@@ -21,9 +21,9 @@ from model.history.statistics import (
     of_no_past,
     of_node,
     of_past,
-    rescale,
+    rescale_block,
 )
-from model.history.update import observe
+from model.history.update import enter_event
 
 
 @compiled
@@ -51,15 +51,15 @@ def ask(
     of_moment(history, moment, shared[starts[MOMENT] :])
     of_node(history, moment, role, anchor, shared[starts[own] :])
     of_no_past(shared[starts[PAST] :])
-    rescale(columns, MOMENT, shared)
-    rescale(columns, own, shared)
-    rescale(columns, PAST, shared)
+    rescale_block(columns, MOMENT, shared)
+    rescale_block(columns, own, shared)
+    rescale_block(columns, PAST, shared)
     for number in range(-NODES_AHEAD, len(others)):
         if number + NODES_AHEAD < len(others):
-            bring_node(history, moment, 1 - role, others[number + NODES_AHEAD])
+            prefetch_node(history, moment, 1 - role, others[number + NODES_AHEAD])
         if 0 <= number + PAIRS_AHEAD < len(others):
             coming = others[number + PAIRS_AHEAD]
-            bring_pair(history, anchor if acts else coming, coming if acts else anchor)
+            prefetch_pair(history, anchor if acts else coming, coming if acts else anchor)
         if number < 0:
             continue
         other, row = others[number], out[number]
@@ -68,23 +68,13 @@ def ask(
         a, b = (anchor, other) if acts else (other, anchor)
         slot = slot_of(history, a, b)
         of_node(history, moment, 1 - role, other, row[starts[theirs] :])
-        rescale(columns, theirs, row)
+        rescale_block(columns, theirs, row)
         of_both(history, moment, slot, a, b, other, row[starts[BETWEEN] :])
-        rescale(columns, BETWEEN, row)
+        rescale_block(columns, BETWEEN, row)
         met[number] = is_met(history, slot)
         if met[number]:
             of_past(history, moment, slot, row[starts[PAST] :])
-            rescale(columns, PAST, row)
-
-
-@compiled
-def enter(history: History, u: int, v: int, event_type: int, is_tie: bool, now: float, by_role: bool) -> None:
-    """An event enters the history; without roles it counts for both directions."""
-    if by_role:
-        observe(history, u, v, event_type, is_tie, now)
-    else:  # in an order that does not tell who acted
-        observe(history, min(u, v), max(u, v), event_type, is_tie, now)
-        observe(history, max(u, v), min(u, v), event_type, is_tie, now)
+            rescale_block(columns, PAST, row)
 
 
 @compiled
@@ -115,7 +105,7 @@ def pass_over(
             begin(history, moment, seconds[event])
             ask(history, moment, columns, u[event], True, candidates[row, 0], out[row, 0], met[row, 0])
             ask(history, moment, columns, v[event], not by_role, candidates[row, 1], out[row, 1], met[row, 1])
-        enter(history, u[event], v[event], event_type[event], is_tie[event], seconds[event], by_role)
+        enter_event(history, u[event], v[event], event_type[event], is_tie[event], seconds[event], by_role)
 
 
 @compiled

@@ -8,8 +8,8 @@ network; only rows of nodes that are reached are written, and cleared before the
 
 import numpy as np
 
-from model.history.compiled import compiled
-from model.history.moment import FIRST, Moment, Touched, clear, in_order, inverse, touch
+from model.history.compiled import compiled, inlined
+from model.history.moment import FIRST, Moment, Touched, clear, touch
 from model.history.state import IN, NONE, OUT, PATH_TAUS, PATHS, TIES_IN, TIES_OUT, History
 
 ACTS, RECEIVES = 0, 1
@@ -29,7 +29,7 @@ COMMON = TIED_TWICE + 1
 
 
 @compiled
-def spread(
+def spread_along(
     history: History,
     most: int,
     node: int,
@@ -79,13 +79,13 @@ def reach_twice(
 
 
 @compiled
-def multiply(history: History, moment: Moment, column: int, role: int) -> None:
+def multiply_path(history: History, moment: Moment, column: int, role: int) -> None:
     """Multiply the columns of one path by 1/(F + prior) of each node that was reached."""
     out = moment.paths
     for number in range(out.count[0]):
         node = out.nodes[number]
         for tau in range(PATH_TAUS):
-            out.rows[node, column + tau] *= inverse(history, moment, role, node, tau)
+            out.rows[node, column + tau] *= inverse_strength(history, moment, role, node, tau)
 
 
 @compiled
@@ -95,7 +95,7 @@ def start_walk(history: History, moment: Moment, anchor: int) -> None:
     clear(moment.middle)
     for role in range(2):
         for tau in range(PATH_TAUS):
-            moment.own[role, tau] = inverse(history, moment, role, anchor, tau)
+            moment.own[role, tau] = inverse_strength(history, moment, role, anchor, tau)
 
 
 @compiled
@@ -105,7 +105,7 @@ def found_between(moment: Moment) -> int:
     They are the first that were found: the latest partners of the latest partners.
     """
     count = min(moment.middle.count[0], moment.bounds[1])
-    in_order(moment.middle.nodes[:count])
+    sort_nodes(moment.middle.nodes[:count])
     return count
 
 
@@ -133,12 +133,12 @@ def walk_from_actor(history: History, moment: Moment, a: int) -> None:
         w = history.target[slot]
         for tau in range(PATH_TAUS):
             p = history.fade[slot, FIRST + tau] * own[tau]
-            weight[tau], weight[PATH_TAUS + tau] = p * inverse(history, moment, ACTS, w, tau), p
-        spread(history, most, w, OUT, 0, weight, out, CHAIN)
+            weight[tau], weight[PATH_TAUS + tau] = p * inverse_strength(history, moment, ACTS, w, tau), p
+        spread_along(history, most, w, OUT, 0, weight, out, CHAIN)
         for tau in range(PATH_TAUS):  # p(a→w)/F(w as target), and q(a→w)
-            q = history.fade[slot, FIRST + tau] * inverse(history, moment, RECEIVES, w, tau)
+            q = history.fade[slot, FIRST + tau] * inverse_strength(history, moment, RECEIVES, w, tau)
             weight[tau], weight[PATH_TAUS + tau] = q * own[tau], q
-        spread(history, most, w, IN, 1, weight, middle, 0)
+        spread_along(history, most, w, IN, 1, weight, middle, 0)
         slot, steps = history.after[slot, OUT], steps + 1
     for number in range(middle.count[0]):
         x = middle.nodes[number]
@@ -150,31 +150,31 @@ def walk_from_actor(history: History, moment: Moment, a: int) -> None:
         if middle.rows[x, PATH_TAUS - 1] == 0.0:
             continue
         for tau in range(PATH_TAUS):
-            acts = inverse(history, moment, ACTS, x, tau)
+            acts = inverse_strength(history, moment, ACTS, x, tau)
             weight[tau] = middle.rows[x, tau] * acts
             weight[PATH_TAUS + tau] = middle.rows[x, PATH_TAUS + tau] * acts
-        spread(history, most, x, OUT, 0, weight, out, ALIKE_ACTORS)
+        spread_along(history, most, x, OUT, 0, weight, out, ALIKE_ACTORS)
     slot, steps = history.head[a, IN], 0
     while slot != NONE and steps < most:
         x = history.target[slot]
         for tau in range(PATH_TAUS):
             q = history.fade[slot ^ 1, FIRST + tau] * moment.own[RECEIVES, tau]
-            weight[tau] = q * inverse(history, moment, ACTS, x, tau)
-        spread(history, most, x, OUT, 0, weight[:PATH_TAUS], out, SHARED_ACTOR)
+            weight[tau] = q * inverse_strength(history, moment, ACTS, x, tau)
+        spread_along(history, most, x, OUT, 0, weight[:PATH_TAUS], out, SHARED_ACTOR)
         slot, steps = history.after[slot, IN], steps + 1
     slot, steps = history.head[a, TIES_OUT], 0
     while slot != NONE and steps < most:
         w = history.target[slot]
         for tau in range(PATH_TAUS):
-            weight[tau], weight[PATH_TAUS + tau] = inverse(history, moment, ACTS, w, tau), 1.0
-        spread(history, most, w, OUT, 0, weight, out, LEADS)
+            weight[tau], weight[PATH_TAUS + tau] = inverse_strength(history, moment, ACTS, w, tau), 1.0
+        spread_along(history, most, w, OUT, 0, weight, out, LEADS)
         slot, steps = history.after[slot, TIES_OUT], steps + 1
     slot, steps = history.head[a, TIES_IN], 0
     while slot != NONE and steps < most:
-        spread(history, most, history.target[slot], OUT, 0, one, out, FANS)
+        spread_along(history, most, history.target[slot], OUT, 0, one, out, FANS)
         slot, steps = history.after[slot, TIES_IN], steps + 1
     for column in (CHAIN_RECEIVED, ALIKE_TARGETS, LEADS_RECEIVED, FANS):  # whose last step is a q
-        multiply(history, moment, column, RECEIVES)
+        multiply_path(history, moment, column, RECEIVES)
     reach_twice(history, most, a, TIES_OUT, one[:1], out, TIED_TWICE)
     reach_twice(history, most, a, OUT, one[:1], out, COMMON)
 
@@ -190,39 +190,64 @@ def walk_from_target(history: History, moment: Moment, b: int) -> None:
         w, edge = history.target[slot], slot ^ 1
         for tau in range(PATH_TAUS):  # p(w→b), and q(w→b)
             f = history.fade[edge, FIRST + tau]
-            weight[tau], weight[PATH_TAUS + tau] = f * inverse(history, moment, ACTS, w, tau), f * own[tau]
-        spread(history, most, w, IN, 1, weight, out, CHAIN)
+            weight[tau], weight[PATH_TAUS + tau] = (
+                f * inverse_strength(history, moment, ACTS, w, tau),
+                f * own[tau],
+            )
+        spread_along(history, most, w, IN, 1, weight, out, CHAIN)
         reach(history, most, w, TIES_IN, weight, out, LEADS)
         reach(history, most, w, TIES_OUT, weight[PATH_TAUS:], out, FANS)
         for tau in range(PATH_TAUS):  # q(x→b)/F(x as actor), and p(x→b)
-            q = weight[PATH_TAUS + tau] * inverse(history, moment, ACTS, w, tau)
+            q = weight[PATH_TAUS + tau] * inverse_strength(history, moment, ACTS, w, tau)
             weight[tau], weight[PATH_TAUS + tau] = q, weight[tau]
-        spread(history, most, w, OUT, 0, weight, middle, 0)
+        spread_along(history, most, w, OUT, 0, weight, middle, 0)
         slot, steps = history.after[slot, IN], steps + 1
     for number in range(middle.count[0]):
         x = middle.nodes[number]
         touch(out, x)
         for tau in range(PATH_TAUS):
-            shared = middle.rows[x, PATH_TAUS + tau] * inverse(history, moment, RECEIVES, x, tau)
+            shared = middle.rows[x, PATH_TAUS + tau] * inverse_strength(history, moment, RECEIVES, x, tau)
             out.rows[x, SHARED_ACTOR + tau] = shared
     for number in range(found_between(moment)):
         x = middle.nodes[number]
         if middle.rows[x, PATH_TAUS - 1] == 0.0:
             continue
         for tau in range(PATH_TAUS):
-            receives = inverse(history, moment, RECEIVES, x, tau)
+            receives = inverse_strength(history, moment, RECEIVES, x, tau)
             weight[tau] = middle.rows[x, PATH_TAUS + tau] * receives
             weight[PATH_TAUS + tau] = middle.rows[x, tau] * receives
-        spread(history, most, x, IN, 1, weight, out, ALIKE_ACTORS)
+        spread_along(history, most, x, IN, 1, weight, out, ALIKE_ACTORS)
     slot, steps = history.head[b, OUT], 0
     while slot != NONE and steps < most:
         w = history.target[slot]
         for tau in range(PATH_TAUS):
-            q = history.fade[slot, FIRST + tau] * inverse(history, moment, RECEIVES, w, tau)
+            q = history.fade[slot, FIRST + tau] * inverse_strength(history, moment, RECEIVES, w, tau)
             weight[tau] = q
-        spread(history, most, w, IN, 1, weight[:PATH_TAUS], out, SHARED_TARGET)
+        spread_along(history, most, w, IN, 1, weight[:PATH_TAUS], out, SHARED_TARGET)
         slot, steps = history.after[slot, OUT], steps + 1
     for column in (CHAIN, CHAIN_RECEIVED, ALIKE_ACTORS, SHARED_TARGET):  # whose first step is a p
-        multiply(history, moment, column, ACTS)
+        multiply_path(history, moment, column, ACTS)
     reach_twice(history, most, b, TIES_IN, one[:1], out, TIED_TWICE)
     reach_twice(history, most, b, IN, one[:1], out, COMMON)
+
+
+@compiled
+def sort_nodes(nodes: np.ndarray) -> None:
+    """Sort in place (Shell's way): sums over nodes have the same bits whichever path found them first."""
+    gap = 1
+    while gap < len(nodes) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for number in range(gap, len(nodes)):
+            node, at = nodes[number], number
+            while at >= gap and nodes[at - gap] > node:
+                nodes[at] = nodes[at - gap]
+                at -= gap
+            nodes[at] = node
+        gap //= 3
+
+
+@inlined
+def inverse_strength(history: History, moment: Moment, role: int, who: int, tau: int) -> float:
+    """1/(F + prior) of a node on a path, as actor or as target, at a τ of paths."""
+    return 1.0 / (history.node_fade[role, who, FIRST + tau] + moment.prior[tau])

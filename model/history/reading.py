@@ -5,23 +5,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from model.history.events import Events, statistics_of
+from model.history.events import Events, statistics_of_events
 from model.history.latent import LatentMemory
 from model.history.moment import new_moment
 from model.history.own import OwnMemory
 from model.history.passes import ask_once, pass_over
 from model.history.registry import Statistic, columns_of, listed
-from model.history.room import MOST_STEPS, with_room
+from model.history.room import MOST_STEPS, history_with_room, most_slots
 from model.history.standard import Standard
 from model.history.state import NEVER, History, new_history
 from model.history.update import tie
 
 READ_AT_ONCE = 1 << 18  # events that room is made for ahead of reading them
-
-
-def most_slots(events: int, *, by_role: bool) -> tuple[int, int]:
-    """Slots of pairs and of sequences that so many events can need."""
-    return 2 * events, 6 * events * (1 if by_role else 2)
 
 
 class Answers(NamedTuple):
@@ -71,7 +66,7 @@ class Pass:
     ) -> None:
         self.events, self.by_role = events, by_role
         nodes = events.stream.nodes
-        self.statistics, self.standard_beside = statistics_of(events), None
+        self.statistics, self.standard_beside = statistics_of_events(events), None
         listed_for_all = listed(len(events.types))
         self.width = len(listed_for_all)
         if memories is None:
@@ -86,7 +81,7 @@ class Pass:
         if history is None:
             history = new_history(nodes, len(events.types), events.day_offset, events.week_offset)
             pairs, steps = most_slots(len(events.stream), by_role=by_role)
-            history = with_room(history, 2 * len(events.ties) + pairs, min(steps, MOST_STEPS))
+            history = history_with_room(history, 2 * len(events.ties) + pairs, min(steps, MOST_STEPS))
             for u, v in events.ties:
                 tie(history, u, v, NEVER)
                 if not by_role:
@@ -130,7 +125,9 @@ class Pass:
         answers = self.room_for(*candidates.shape)
         for start in range(begin, end, READ_AT_ONCE):
             part = slice(start, min(start + READ_AT_ONCE, end))
-            self.history = with_room(self.history, *most_slots(part.stop - start, by_role=self.by_role))
+            self.history = history_with_room(
+                self.history, *most_slots(part.stop - start, by_role=self.by_role)
+            )
             pass_over(
                 self.history,
                 self.moment,

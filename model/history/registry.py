@@ -26,7 +26,9 @@ def tau_names(name: str, taus: tuple[int, ...] = tuple(range(len(TAU_NAMES)))) -
     return tuple(f"{name}_{TAU_NAMES[tau]}" for tau in taus)
 
 
-def of_node(who: str, does: str, other: str, kinds: list[str]) -> list[tuple[str, str, tuple[str, ...]]]:
+def node_statistics(
+    who: str, does: str, other: str, kinds: list[str]
+) -> list[tuple[str, str, tuple[str, ...]]]:
     """The statistics of one of the two nodes: group, scale and names."""
     return [
         ("node", "count", tau_names(f"{who}_{does}")),
@@ -60,7 +62,7 @@ def listed(types: int) -> tuple[Statistic, ...]:
             ("clock", "minutes", ("all_since",)),
             ("clock", "plain", ("hour_sin", "hour_cos", "weekend")),
         ],
-        "actor": of_node("a", "acts", "receives", kinds),
+        "actor": node_statistics("a", "acts", "receives", kinds),
         "between": [
             ("two_hops", "path", tuple(name for path in PATHS for name in tau_names(path, slowest))),
             ("two_hops", "number", ("tied_twice", "common")),
@@ -78,7 +80,7 @@ def listed(types: int) -> tuple[Statistic, ...]:
             ),
             ("node_type", "plain", ("type_match", "type_match_6h_30d", "type_match_6h")),
         ],
-        "target": of_node("b", "receives", "acts", kinds),
+        "target": node_statistics("b", "receives", "acts", kinds),
         "past": [
             ("pair", "count", (*tau_names("count_ab"), *tau_names("count_ba"))),
             ("pair", "number", ("n_ab", "n_ba")),

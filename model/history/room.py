@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from model.history.pairs import fill_tables
+from model.history.compiled import compiled
+from model.history.pairs import pair_place, table_place
 from model.history.state import NONE, PAIRS, STEPS, History, new_array, shapes
 
 MOST_STEPS = 1 << 24  # sequences that are remembered; of more, those that faded most are forgotten
 
 
-def with_room(history: History, pairs: int, steps: int) -> History:
+def history_with_room(history: History, pairs: int, steps: int) -> History:
     """The same state with room for so many more slots; itself if it has it.
 
     Called between compiled passes, which therefore never allocate. Room at least doubles: amortized O(1).
@@ -72,3 +73,17 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> History:
     history = History(**made)
     fill_tables(history)
     return history
+
+
+@compiled
+def fill_tables(history: History) -> None:
+    """Put every slot in use into the empty hash tables of a state that got room."""
+    for slot in range(history.sizes[0]):
+        history.pair_table[pair_place(history, history.source[slot], history.target[slot])] = slot
+    for slot in range(history.sizes[1]):
+        history.step_table[table_place(history.step_table, history.step_key, history.step_key[slot])] = slot
+
+
+def most_slots(events: int, *, by_role: bool) -> tuple[int, int]:
+    """Slots of pairs and of sequences that so many events can need."""
+    return 2 * events, 6 * events * (1 if by_role else 2)

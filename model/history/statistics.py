@@ -12,8 +12,8 @@ import numpy as np
 
 from model.history.compiled import inlined
 from model.history.logarithm import logarithm
-from model.history.moment import LONG_AGO, PRIOR, Moment, minutes_since
-from model.history.pairs import step_of
+from model.history.moment import LONG_AGO, PRIOR, Moment
+from model.history.pairs import step_after
 from model.history.state import (
     ALL,
     IN,
@@ -55,8 +55,14 @@ class Columns(NamedTuple):
 
 
 @inlined
-def rescale(columns: Columns, block: int, row: np.ndarray) -> None:
-    """Bring a block of a row (F) from amounts to what a network reads."""
+def minutes_since(moment: Moment, then: float) -> float:
+    """Minutes since a moment, at most `LONG_AGO`: never is long ago too."""
+    return min((moment.now[0] - then) / 60.0, LONG_AGO)
+
+
+@inlined
+def rescale_block(columns: Columns, block: int, row: np.ndarray) -> None:
+    """Bring a block of statistics in a row (F) from amounts to what a network reads."""
     largest = columns.largest[0]
     start, end = columns.starts[block], columns.starts[block + 1]
     for at in range(start, start + columns.logs[block]):
@@ -186,12 +192,6 @@ def of_sequence(
     latest = history.latest[1 - role]
     shares[3] = step_share(history, prior, role, 2, latest, step_after(history, latest, partner))
     again[2] = same
-
-
-@inlined
-def step_after(history: History, earlier: int, later: int) -> int:
-    """The slot of a sequence of two, `NONE` if it never happened."""
-    return NONE if earlier == NONE else step_of(history, earlier, later)
 
 
 @inlined

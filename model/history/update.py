@@ -179,3 +179,15 @@ def observe(history: History, u: int, v: int, event_type: int, is_tie: bool, now
         tie(history, u, v, now)
     history.clock[0] = now
     history.sizes[2] += 1
+
+
+@compiled
+def enter_event(
+    history: History, u: int, v: int, event_type: int, is_tie: bool, now: float, by_role: bool
+) -> None:
+    """An event enters the history; without roles it counts for both directions."""
+    if by_role:
+        observe(history, u, v, event_type, is_tie, now)
+    else:  # in an order that does not tell who acted
+        observe(history, min(u, v), max(u, v), event_type, is_tie, now)
+        observe(history, max(u, v), min(u, v), event_type, is_tie, now)

@@ -13,7 +13,7 @@ from pipeline.variants import DYREP, Variant
 
 
 def main() -> None:
-    """Learn from two events of four nodes, which the engine for small networks leaves to this one."""
+    """Compile the engine: learn from two events of four nodes, which are too few for it to run by itself."""
     stream = Stream(
         name="compiling",
         fingerprint="",

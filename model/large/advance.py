@@ -31,7 +31,7 @@ def advance_large(
     ends = np.stack([stream.u[start:stop], stream.v[start:stop]], axis=1)  # (B, 2)
     kinds = stream.k[start:stop]
     seconds = stream.seconds[start:stop]
-    waiting = waiting_features(waiting_times(seconds, ends, state.clock)).float().numpy()
+    waiting = waiting_features(seconds_waited(seconds, ends, state.clock)).float().numpy()
     state.clock[ends.reshape(-1)] = np.repeat(seconds, 2)  # of several events of a node the last one stays
     losses, survival = [], []
     with torch.set_grad_enabled(learn):
@@ -74,7 +74,7 @@ def carry(
         advance_large(stream, variant, named, state, until, chance, workspace, learn=False)
 
 
-def waiting_times(seconds: np.ndarray, ends: np.ndarray, clock: np.ndarray) -> np.ndarray:
+def seconds_waited(seconds: np.ndarray, ends: np.ndarray, clock: np.ndarray) -> np.ndarray:
     """Seconds since the last event of both nodes of every event (B, 2); `clock` (N) is from before them."""
     nodes = ends.reshape(-1)
     order = np.argsort(nodes, kind="stable")

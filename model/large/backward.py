@@ -8,7 +8,7 @@ from model.large.arrays import Activations, Form, Gradients, Network, Tape, Weig
 from model.large.compiled import compiled, inlined
 from model.large.felt import Felt
 from model.large.forward import TEMPERATURE
-from model.large.functions import ONE, ZERO, add, copy, elu_gradient_, fill, product_of
+from model.large.functions import ONE, ZERO, add_row, copy_row, elu_gradient_, fill, product_of
 from model.large.layout import OWN, Plan
 from model.large.pages import NOBODY
 from model.large.products import multiply_by_transposed, multiply_transposed
@@ -50,11 +50,11 @@ def collect(b: int, plan: Plan, felt: Felt, form: Form, tape: Tape, grads: Gradi
             reader, role = plan.read_by[read] // 2, plan.read_as[read]
             end = plan.read_by[read] % 2
             if role == OWN:
-                add(grads.d_inputs[reader, end, own : own + d], d_z)
+                add_row(grads.d_inputs[reader, end, own : own + d], d_z)
                 if form.passes:
-                    add(grads.d_own[reader, end], d_h1)
+                    add_row(grads.d_own[reader, end], d_h1)
             else:
-                add(grads.d_sent[reader, end, role], d_h1)
+                add_row(grads.d_sent[reader, end, role], d_h1)
 
 
 @compiled
@@ -114,7 +114,7 @@ def undo_senders(
         for f in range(d):
             d_edges[i, f] = weight * d_mean[f]
     # Its partner's edge is the pair's first-pass edge, too.
-    add(grads.d_pair[b, 1 - end, 2 * d :], d_edges[0])
+    add_row(grads.d_pair[b, 1 - end, 2 * d :], d_edges[0])
     elu_gradient_(d_edges, tape.edge1.output[b, end])
     size = len(d_edges)
     multiply_by_transposed(size, d, d, d_edges, weights.edge1.w2, d_sums)
@@ -128,7 +128,7 @@ def undo_senders(
         d_offset = grads.d_offset[b, end]
         fill(d_offset, ZERO)
         for i in range(size):
-            add(d_sums[i], d_offset)
+            add_row(d_sums[i], d_offset)
         multiply_by_transposed(size, d, d, d_sums, weights.edge1.w1[:d], grads.d_sent[b, end])
         multiply_by_transposed(1, d, d, d_offset, weights.edge1.w1[d:], grads.d_own[b, end])
 
@@ -220,15 +220,15 @@ def backward_event(
     spare, d_z = tape.spare[b], grads.d_z[new]
     multiply_by_transposed(2, d, d, grads.d_projected[new], weights.neighbour, spare)
     for end in range(2):
-        add(spare[end], d_z[end])
+        add_row(spare[end], d_z[end])
     if form.passes:
         d_h1, d_output = grads.d_h1[new], grads.d_node1.output[new]
         for end in range(2):
-            copy(d_h1[end], d_output[end])
+            copy_row(d_h1[end], d_output[end])
         undo_network(weights.node1, tape.node1, grads.d_node1, new)
         multiply_by_transposed(2, d, d, grads.d_node1.hidden[new], weights.node1.w1, spare)
         for end in range(2):
-            add(spare[end], d_z[end])
+            add_row(spare[end], d_z[end])
         undo_sample(b, plan, tape, grads)
         undo_encoder(b, plan, weights, form, tape, grads)
     undo_update(b, plan, weights, form, tape, grads)
@@ -247,7 +247,7 @@ def collect_before(plan: Plan, felt: Felt, form: Form, grads: Gradients) -> None
     for b in range(len(plan.own)):
         for end in range(2):
             if plan.own[b, end] >= new_rows:
-                add(grads.d_own[b, end], grads.d_h1[plan.own[b, end]])
+                add_row(grads.d_own[b, end], grads.d_h1[plan.own[b, end]])
             for i in range(plan.senders.shape[2]):
                 if plan.senders[b, end, i] >= new_rows:
-                    add(grads.d_sent[b, end, i], grads.d_h1[plan.senders[b, end, i]])
+                    add_row(grads.d_sent[b, end, i], grads.d_h1[plan.senders[b, end, i]])

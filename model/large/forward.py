@@ -5,7 +5,7 @@ import numpy as np
 from model.history.prefetch import prefetch
 from model.large.arrays import Activations, Form, Network, Tape, Weights
 from model.large.compiled import compiled, inlined
-from model.large.functions import ONE, ZERO, add, copy, elu_, exp, sigmoid, total_of
+from model.large.functions import ONE, ZERO, add_row, copy_row, elu_, exp, sigmoid, total_of
 from model.large.layout import NEVER, Plan
 from model.large.pages import NOBODY, Pool
 from model.large.products import multiply
@@ -20,7 +20,7 @@ LINE = 16  # numbers in a line of the cache
 
 
 @inlined
-def network(weights: Network, x: np.ndarray, rows: Activations, at: int | slice) -> None:
+def two_layers(weights: Network, x: np.ndarray, rows: Activations, at: int | slice) -> None:
     """Two ELU layers of `x` (2, d), which become the rows `at` that place."""
     d, hidden, output = len(weights.b1), rows.hidden[at], rows.output[at]
     multiply(2, d, d, x, weights.w1, hidden)
@@ -80,8 +80,8 @@ def update_embeddings(b: int, plan: Plan, weights: Weights, tape: Tape) -> None:
     felt = tape.inputs.shape[2] - d - 4
     for end in range(2):
         inputs = tape.inputs[b, end]
-        copy(tape.z[plan.own[b, end]], inputs[felt : felt + d])
-        copy(tape.waiting[b, end], inputs[felt + d :])
+        copy_row(tape.z[plan.own[b, end]], inputs[felt : felt + d])
+        copy_row(tape.waiting[b, end], inputs[felt + d :])
     new = tape.z[2 * b : 2 * b + 2]
     multiply(2, felt + d + 4, d, tape.inputs[b], weights.update, new)
     for end in range(2):
@@ -128,14 +128,14 @@ def hear_senders(b: int, end: int, plan: Plan, weights: Weights, form: Form, tap
     hidden, edges, mean = tape.edge1.hidden[b, end], tape.edge1.output[b, end], tape.mean[b, end]
     size = len(sent)
     for i in range(size):
-        copy(tape.node1.output[plan.senders[b, end, i]], sent[i])
+        copy_row(tape.node1.output[plan.senders[b, end, i]], sent[i])
     if form.bilinear_pairs:
         multiply(1, d, d * d, receiver, weights.edge1.w1, tape.mixed[b, end])
         multiply(size, d, d, sent, tape.mixed[b, end], hidden)
         elu_(hidden, weights.edge1.b1)
     else:
         multiply(1, d, d, receiver, weights.edge1.w1[d:], tape.offset[b, end])
-        add(weights.edge1.b1, tape.offset[b, end])
+        add_row(weights.edge1.b1, tape.offset[b, end])
         multiply(size, d, d, sent, weights.edge1.w1[:d], hidden)
         elu_(hidden, tape.offset[b, end])
     multiply(size, d, d, hidden, weights.edge1.w2, edges)
@@ -150,23 +150,23 @@ def judge_pair(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> 
     if form.passes == 2:
         for end in range(2):
             hear_senders(b, end, plan, weights, form, tape)
-        network(weights.node2, tape.mean[b], tape.node2, b)
+        two_layers(weights.node2, tape.mean[b], tape.node2, b)
     pair, hidden, output = tape.pair[b], tape.last.hidden[b], tape.last.output[b]
     for edge in range(2):
         for side in range(2):
             end = edge if side == 0 else 1 - edge
             state = tape.node2.output[b, end] if form.passes == 2 else tape.node1.output[plan.own[b, end]]
-            copy(state, pair[edge, side * d : (side + 1) * d])
+            copy_row(state, pair[edge, side * d : (side + 1) * d])
         if form.passes == 2:
             first = tape.edge1.output[b, 1 - edge, 0]  # into the receiver, from its partner
-            copy(first, pair[edge, 2 * d :])
+            copy_row(first, pair[edge, 2 * d :])
     if form.bilinear_pairs:
         for edge in range(2):
             multiply(1, d, d * d, pair[edge, d : 2 * d], weights.last.w1, tape.mixed2[b, edge])
             multiply(1, d, d, pair[edge, :d], tape.mixed2[b, edge], hidden[edge])
             if form.passes == 2:
                 multiply(1, d, d, pair[edge, 2 * d :], weights.skip, tape.spare[b, edge])
-                add(tape.spare[b, edge], hidden[edge])
+                add_row(tape.spare[b, edge], hidden[edge])
     else:
         multiply(2, pair.shape[1], d, pair, weights.last.w1, hidden)
     elu_(hidden, weights.last.b1)
@@ -174,7 +174,7 @@ def judge_pair(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> 
     elu_(output, weights.last.b2)
     multiply(2, d, len(weights.out_b), output, weights.out_w, tape.logits[b])
     for edge in range(2):
-        add(weights.out_b, tape.logits[b, edge])
+        add_row(weights.out_b, tape.logits[b, edge])
 
 
 @compiled
@@ -204,7 +204,7 @@ def move_by_sample(b: int, pool: Pool, plan: Plan, tape: Tape) -> None:
             for k in range(width):
                 row[k] /= total
             if first != NOBODY:
-                copy(row, tape.after[t, first : first + width])
+                copy_row(row, tape.after[t, first : first + width])
 
 
 @compiled
@@ -220,6 +220,6 @@ def forward_event(
         judge_pair(b, plan, weights, form, tape)
         move_by_sample(b, pool, plan, tape)
         new = slice(2 * b, 2 * b + 2)
-        network(weights.node1, tape.z[new], tape.node1, new)
+        two_layers(weights.node1, tape.z[new], tape.node1, new)
     elif form.moves != NEVER and plan.slot[b, 0] != NOBODY:
         move_by_rule(b, kind, pool, plan, weights, form, tape)

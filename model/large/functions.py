@@ -31,14 +31,14 @@ def sigmoid(x: np.float32) -> np.float32:
 
 
 @inlined
-def copy(source: np.ndarray, target: np.ndarray) -> None:
+def copy_row(source: np.ndarray, target: np.ndarray) -> None:
     """Copy a row."""
     for f in range(len(source)):
         target[f] = source[f]
 
 
 @inlined
-def add(source: np.ndarray, target: np.ndarray) -> None:
+def add_row(source: np.ndarray, target: np.ndarray) -> None:
     """Add a row onto another."""
     for f in range(len(source)):
         target[f] += source[f]

@@ -18,7 +18,7 @@ from model.large.pages import Pool
 
 
 @compiled
-def forward_events(
+def forward_layer(
     events: np.ndarray,
     kinds: np.ndarray,
     pool: Pool,
@@ -27,13 +27,13 @@ def forward_events(
     form: Form,
     tape: Tape,
 ) -> None:
-    """Some events of the batch, in this order."""
+    """Forward through a layer: some events of the batch, in this order."""
     for b in events:
         forward_event(b, kinds[b], pool, plan, weights, form, tape)
 
 
 @compiled
-def backward_events(
+def backward_layer(
     events: np.ndarray,
     plan: Plan,
     felt: Felt,
@@ -42,7 +42,7 @@ def backward_events(
     tape: Tape,
     grads: Gradients,
 ) -> None:
-    """Some events of the batch, in this order."""
+    """Backward through a layer: some events of the batch, in this order."""
     for b in events:
         backward_event(b, plan, felt, weights, form, tape, grads)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from model.large.compiled import compiled
-from model.large.pages import NOBODY, Pages, Pool, join, slot_of, with_room
+from model.large.pages import NOBODY, Pages, Pool, join, pool_with_room, slot_in_row
 from model.large.senders import choose_senders
 from model.stream import ASSOCIATION
 from pipeline.variants import Moves
@@ -55,7 +55,7 @@ def join_pairs(pool: Pool, u: np.ndarray, v: np.ndarray, k: np.ndarray, moves: i
             if moves == WITH_EVENTS or (moves == WITH_ASSOCIATIONS and k[b] == ASSOCIATION):
                 slot = join(pool, node, other)
             elif moves == WITH_ASSOCIATIONS:
-                slot = slot_of(pool, node, other)
+                slot = slot_in_row(pool, node, other)
             plan.slot[b, end] = slot
             plan.width_after[b, end] = pool.count[node]
     for b in range(len(u)):
@@ -234,7 +234,7 @@ def join_and_lay_out(
     """
     u, v = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
     if moves != "never":
-        pages.pools[row] = with_room(pages.pools[row], ends.reshape(-1))
+        pages.pools[row] = pool_with_room(pages.pools[row], ends.reshape(-1))
     pool = pages.pools[row]
     events, nodes = len(ends), len(pool.first)
     size = 0 if words is None else min(senders, nodes - 1)

@@ -30,7 +30,7 @@ from model.large.arrays import (
 )
 from model.large.backward import collect_before
 from model.large.felt import felt_rows
-from model.large.layers import backward_events, forward_events, layers_of, run_layers
+from model.large.layers import backward_layer, forward_layer, layers_of, run_layers
 from model.large.layout import MOVES, Layout, Room
 from model.large.pages import NOBODY, Pool
 from pipeline.variants import MOVES as MOVES_OF
@@ -92,7 +92,7 @@ class Loop:
         self.tape = tape = self.new_tape(z.shape[1])
         self.read_before(z)
         self.in_order(
-            lambda events: forward_events(
+            lambda events: forward_layer(
                 events, self.kinds, self.pool, self.plan, self.weights, self.form, tape
             ),
             back=False,
@@ -225,7 +225,7 @@ class Loop:
             widths = plan.width_after.reshape(-1)[self.layout.last]
             grads.row_first[:] = (np.cumsum(widths) - widths)[self.layout.node].reshape(-1, 2)
         self.in_order(
-            lambda events: backward_events(events, plan, felt, self.weights, form, tape, grads), back=True
+            lambda events: backward_layer(events, plan, felt, self.weights, form, tape, grads), back=True
         )
         collect_before(plan, felt, form, grads)
         gradients = self.gradients(grads)
@@ -262,7 +262,7 @@ class Loop:
         """Gradients of the last edge network and of what makes logits of it."""
         pair, d_sums, d = self.tape.pair, grads.d_last.hidden, self.tape.z.shape[1]
         out = of_network(self.last, self.tape.last, grads.d_last)
-        out |= {"out.w": product(self.tape.last.output, grads.d_out), "out.b": total(grads.d_out)}
+        out |= {"out.w": product(self.tape.last.output, grads.d_out), "out.b": bias_gradient(grads.d_out)}
         if not self.form.bilinear_pairs:
             return out | {f"{self.last}.w1": product(pair, d_sums)}
         out[f"{self.last}.fold"] = product(pair[..., d : 2 * d], as_rows(grads.d_mixed2))
@@ -285,7 +285,7 @@ def product(rows: np.ndarray, d_rows: np.ndarray) -> Tensor:
     return from_numpy(rows).flatten(0, -2).T @ from_numpy(d_rows).flatten(0, -2)
 
 
-def total(d_rows: np.ndarray) -> Tensor:
+def bias_gradient(d_rows: np.ndarray) -> Tensor:
     """The gradient (b) of what was added to every row, from that of the rows (…, b)."""
     return from_numpy(d_rows).flatten(0, -2).sum(0)
 
@@ -298,9 +298,9 @@ def as_rows(matrices: np.ndarray) -> np.ndarray:
 def of_network(name: str, rows: Activations, d_rows: Activations) -> dict[str, Tensor]:
     """Gradients of all of a network but its first weights, which see what is not the same everywhere."""
     return {
-        f"{name}.b1": total(d_rows.hidden),
+        f"{name}.b1": bias_gradient(d_rows.hidden),
         f"{name}.w2": product(rows.hidden, d_rows.output),
-        f"{name}.b2": total(d_rows.output),
+        f"{name}.b2": bias_gradient(d_rows.output),
     }
 
 

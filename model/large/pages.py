@@ -49,7 +49,7 @@ def place_of(pool: Pool, node: int, other: int | np.int64) -> np.int64:
 
 
 @inlined
-def slot_of(pool: Pool, node: int, other: int | np.int64) -> np.int64:
+def slot_in_row(pool: Pool, node: int, other: int | np.int64) -> np.int64:
     """Where `other` is in the row of `node`, NOBODY if it is not there."""
     at = place_of(pool, node, other)
     return np.int64(NOBODY if pool.table[at, 0] == NOBODY else pool.table[at, 1])
@@ -124,7 +124,7 @@ def empty_pool(nodes: int, slots: int, pairs: int, edge_types: int) -> Pool:
     )
 
 
-def with_room(pool: Pool, nodes: np.ndarray) -> Pool:
+def pool_with_room(pool: Pool, nodes: np.ndarray) -> Pool:
     """The pool with room for every event between `nodes` (E) to join its two, itself if it has it.
 
     Called between compiled passes, which therefore never allocate. Room grows by half: amortized O(1).

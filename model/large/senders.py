@@ -8,7 +8,7 @@ everyone else is stood for by the rest of the sample. A sender's weight is how m
 import numpy as np
 
 from model.large.compiled import compiled, inlined
-from model.large.pages import NOBODY, Pool, slot_of
+from model.large.pages import NOBODY, Pool, slot_in_row
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -48,7 +48,7 @@ def choose_senders(
         return
     state = np.uint64(word)
     row = pool.node[pool.first[node] : pool.first[node] + width]
-    slot = slot_of(pool, node, partner)
+    slot = slot_in_row(pool, node, partner)
     met = slot != NOBODY and slot < width
     near = width - 1 if met else width  # neighbours but the partner
     taken = min(near, size // 2)
@@ -74,7 +74,7 @@ def choose_senders(
             state += GOLDEN
             other = below(mixed(state), nodes)
             if other not in (node, partner):
-                slot_of_other = slot_of(pool, node, other)
+                slot_of_other = slot_in_row(pool, node, other)
                 if slot_of_other == NOBODY or slot_of_other >= width:
                     break
         senders[at] = partner if other == node else other

@@ -34,13 +34,13 @@ def audience_of(reading: Pass, node: int, now: float, also: np.ndarray = NOBODY)
     """Whom to consider as targets of `node` at second `now`: `also` names some who are in any case."""
     everyone = reading.events.stream.nodes
     if everyone <= SMALL:
-        return spread(node, np.arange(everyone), everyone, 0)
+        return spread_audience(node, np.arange(everyone), everyone, 0)
     popular = most_popular(reading.history, MOST)
     near = np.concatenate([near_to(reading, node, now), popular, also])
-    return spread(node, near, everyone, MOST)
+    return spread_audience(node, near, everyone, MOST)
 
 
-def spread(node: int, near: np.ndarray, everyone: int, few: int) -> Audience:
+def spread_audience(node: int, near: np.ndarray, everyone: int, few: int) -> Audience:
     """Those `near` to a node, each for itself, and `few` of the rest, spread evenly, that stand for all."""
     near = np.union1d(near, [node])
     rest = everyone - len(near)

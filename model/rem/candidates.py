@@ -2,12 +2,7 @@
 
 import numpy as np
 
-from model.stream import COMMUNICATION, Stream
-
-
-def learned_events(stream: Stream, begin: int, end: int) -> np.ndarray:
-    """Positions of the communications in `[begin, end)`."""
-    return begin + np.flatnonzero(stream.k[begin:end] == COMMUNICATION)
+from model.stream import Stream
 
 
 def draw_candidates(

@@ -42,7 +42,7 @@ class Explanation:
 
     def why(self, at: int) -> str:
         """What carries a candidate, in words."""
-        return sentence(
+        return reason_sentence(
             self.contributions(at), dict(zip(self.statistics, self.amounts[at].tolist(), strict=True))
         )
 
@@ -69,14 +69,14 @@ def explain(
         others,
         tuple(one.name for one in reading.statistics),
         reading.as_listed().ask(node, now, others=others).x,
-        shares(log_intensity(parts), weight)[0].numpy(),
+        candidate_shares(log_intensity(parts), weight)[0].numpy(),
         {group: values[0] for group, values in added.items()},
         parts[0].argmax(1).numpy() - 1,
     )
 
 
-def shares(log_intensity: Tensor, weight: np.ndarray) -> Tensor:
-    """λ of each candidate in the sum over all nodes, from log λ (S, M); each stands for `weight` (M)."""
+def candidate_shares(log_intensity: Tensor, weight: np.ndarray) -> Tensor:
+    """A candidate's share of λ in the sum over all nodes, from log λ (S, M); each stands for `weight` (M)."""
     logs = log_intensity.double()
     if (weight == 1).all():
         return logs.softmax(1)
@@ -113,7 +113,7 @@ def contributions(
     return added
 
 
-def sentence(added: Mapping[str, float], statistics: Mapping[str, float]) -> str:
+def reason_sentence(added: Mapping[str, float], statistics: Mapping[str, float]) -> str:
     """The groups that carry a forecast, in words, the strongest first; `statistics` are those of the pair."""
     strongest = sorted((group for group in added if added[group] > LEAST), key=lambda group: -added[group])
     words = [words for group in strongest if (words := statistic_in_words(group, statistics))]

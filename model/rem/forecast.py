@@ -12,13 +12,13 @@ import torch
 
 from model.checkpoint import read_tensors
 from model.forecast import Forecaster
-from model.history.events import load_events, statistics_of
+from model.history.events import load_events, statistics_of_events
 from model.history.own import OwnMemory
 from model.history.reading import Pass
 from model.rem.explain import explain
 from model.rem.ldg import WEIGHTS, FrozenLdg
 from model.rem.network import layout_of, log_intensity
-from model.rem.ranking import score
+from model.rem.ranking import scored_answers
 from model.rem.settings import RemSettings
 from model.rem.standard import standard_of
 from model.when.pairs import forecast_pairs
@@ -27,8 +27,8 @@ from pipeline.rem_variants import RemVariant
 from pipeline.results.waits import DAY
 
 
-def with_tuples(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON's lists as the tuples they were."""
+def json_with_tuples(values: dict[str, Any]) -> dict[str, Any]:
+    """What a trained folder's JSON has, its lists as the tuples they were."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
@@ -37,7 +37,7 @@ class RemForecaster(Forecaster):
 
     def __init__(self, folder: Path, table: Path, summary: dict[str, Any], names: Sequence[str]) -> None:
         super().__init__(summary["dataset"], names)
-        self.variant = RemVariant(**with_tuples(summary["variant"]))
+        self.variant = RemVariant(**json_with_tuples(summary["variant"]))
         self.events = load_events(table)
         if self.events.stream.fingerprint != summary["fingerprint"]:
             raise ValueError(
@@ -48,7 +48,9 @@ class RemForecaster(Forecaster):
             course = FrozenLdg.from_file(tensors, header["ldg"]).course(self.events.stream, self.variant)
             self.events = replace(self.events, course=course)
         self.layout = layout_of(
-            self.variant, RemSettings(**with_tuples(summary["settings"])), statistics_of(self.events)
+            self.variant,
+            RemSettings(**json_with_tuples(summary["settings"])),
+            statistics_of_events(self.events),
         )
         self.standard = standard_of(tensors)
         other = {"columns", WEIGHTS, *(name for name in tensors if name.startswith("standard."))}
@@ -75,7 +77,7 @@ class RemForecaster(Forecaster):
     def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
         """λ of the node's events with each other node as their target, normalized."""
         answers = self.reading.ask(node, self.second_of(at))
-        total = log_intensity(score(self.weights, self.layout, answers))[0].double()
+        total = log_intensity(scored_answers(self.weights, self.layout, answers))[0].double()
         total[node] = -torch.inf
         return total.softmax(0).numpy()
 

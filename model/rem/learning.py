@@ -12,11 +12,11 @@ from torch import Tensor
 from model.history.events import Events
 from model.history.reading import Pass
 from model.history.standard import Standard
-from model.rem.candidates import draw_candidates, learned_events
+from model.rem.candidates import draw_candidates
 from model.rem.loss import conditional_logit
 from model.rem.network import Layout, dropout_masks, initial_weights, log_intensities, log_intensity
 from model.rem.settings import RemSettings
-from model.stream import Stream
+from model.stream import COMMUNICATION, Stream
 from pipeline.rem_variants import RemVariant
 
 READ_AT_ONCE = 100  # events whose statistics are made before they are kept at half precision
@@ -156,13 +156,15 @@ def learn_epoch(
         for start in range(0, len(order), settings.batch):
             rows = np.sort(order[start : start + settings.batch])
             rate = rate_at(fit.steps, per_epoch * settings.epochs, settings)
-            losses = learn_batch(fit, sample.x[rows], sample.met[rows], layout, settings, rate, generators)
+            losses = learn_rem_batch(
+                fit, sample.x[rows], sample.met[rows], layout, settings, rate, generators
+            )
             fit.losses.append(losses)
             advance(len(rows), f"loss {losses.mean():.3f}")
     fit.epoch += 1
 
 
-def learn_batch(
+def learn_rem_batch(
     fit: Fit,
     x: np.ndarray,
     met: np.ndarray,
@@ -203,3 +205,8 @@ def step(fit: Fit, rate: float, settings: RemSettings) -> None:
         tensor.addcdiv_(mean, scale, value=-rate / (1 - 0.9**fit.steps))
         tensor.grad = None
         fit.averaged[name].lerp_(tensor, 1 - min(settings.averaging, 1 - 1 / fit.steps))
+
+
+def learned_events(stream: Stream, begin: int, end: int) -> np.ndarray:
+    """Positions of the communications in `[begin, end)`, which are learned from."""
+    return begin + np.flatnonzero(stream.k[begin:end] == COMMUNICATION)

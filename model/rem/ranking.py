@@ -19,8 +19,8 @@ MOST_SCORED = 100_000_000  # pairs of nodes scored to rank a period: in a large 
 
 
 @torch.no_grad()
-def score(weights: Weights, layout: Layout, answers: Answers) -> Tensor:
-    """Logarithms of the parts of λ for standardized statistics of M pairs: (S, M, outputs)."""
+def scored_answers(weights: Weights, layout: Layout, answers: Answers) -> Tensor:
+    """Scores to rank by: logarithms of the parts of λ for the statistics of M pairs: (S, M, outputs)."""
     x = torch.from_numpy(layout.inputs_of(answers.x))
     return log_intensities(weights, layout, x, torch.from_numpy(answers.met))
 
@@ -31,8 +31,9 @@ def score_everyone(
 ) -> np.ndarray:
     """log λ of each anchor (B), which `acts` or is acted on, with every node: answers (B, N) → (S, B, N).
 
-    The same as `score` up to rounding, with a fraction of the products: what is the same for all candidates
-    of an anchor (the moment, itself, and having no past) is multiplied once, from its row with itself.
+    The same as `scored_answers` up to rounding, with a fraction of the products: what is the same for all
+    candidates of an anchor (the moment, itself, and having no past) is multiplied once for all, from its
+    row with itself.
     """
     events, nodes = answers.met.shape
     x = torch.from_numpy(layout.inputs_of(answers.x))  # (B, N, F)
@@ -66,7 +67,7 @@ def score_everyone(
     return result
 
 
-def ranked_events(stream: Stream, begin: int, end: int) -> np.ndarray:
+def positions_to_rank(stream: Stream, begin: int, end: int) -> np.ndarray:
     """Positions of the events in `[begin, end)` that are ranked: all of them, if that can be afforded.
 
     Otherwise communications spread evenly, as many as `MOST_SCORED` pairs allow.
@@ -80,7 +81,7 @@ def ranked_events(stream: Stream, begin: int, end: int) -> np.ndarray:
     return every[np.linspace(0, len(every) - 1, max(most, 1)).round().astype(int)]
 
 
-def rank_events(
+def rem_ranks(
     reading: Pass, ranked: np.ndarray, weights: Weights, layout: Layout, advance: Callable[[int], None]
 ) -> np.ndarray:
     """Ranks of the target and of the actor of the events at the positions `ranked`: (S, E, 2).
@@ -149,7 +150,7 @@ def compare(reading: Pass, event: int, side: int, weights: Weights, layout: Layo
     stream = reading.events.stream
     ends = int(stream.u[event]), int(stream.v[event])
     anchor, truth = ends[side], ends[1 - side]
-    nodes, weight = candidates_of(reading, anchor)
+    nodes, weight = ranked_candidates(reading, anchor)
     acts, now = side == 0 or not reading.by_role, float(stream.seconds[event])
     scores = score_candidates(reading, weights, layout, anchor, now, nodes, acts=acts)
     # A truth that never did anything is one of those that the last candidate stands for.
@@ -157,8 +158,8 @@ def compare(reading: Pass, event: int, side: int, weights: Weights, layout: Layo
     return Comparison(scores, weight, place if nodes[place] == truth else len(nodes) - 1)
 
 
-def candidates_of(reading: Pass, anchor: int) -> tuple[np.ndarray, np.ndarray]:
-    """Candidates (M) that stand for all nodes but the anchor, and for how many each stands (M).
+def ranked_candidates(reading: Pass, anchor: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates (M) to rank, which stand for all nodes but the anchor, and for how many each stands (M).
 
     Nodes that never did anything, and were never tied to anybody, have the same statistics with everyone: one
     of them, the last candidate, stands for all, however many they are. Own columns tell them apart.

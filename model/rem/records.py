@@ -20,7 +20,7 @@ from model.rem.audience import audience_of, most_active
 from model.rem.explain import explain
 from model.rem.ldg import WEIGHTS, FrozenLdg
 from model.rem.network import Layout, Weights, log_intensity
-from model.rem.ranking import rank_events, ranked_events, score
+from model.rem.ranking import positions_to_rank, rem_ranks, scored_answers
 from model.rem.settings import RemSettings
 from model.rem.standard import standard_of, standard_tensors
 from model.stream import COMMUNICATION, Stream
@@ -58,7 +58,7 @@ class Chosen:
     def nothing(cls, like: dict[str, Tensor], stream: Stream, seeds: tuple[int, ...]) -> Self:
         """Before anything is chosen."""
         weights = {name: torch.zeros_like(tensor) for name, tensor in like.items()}
-        return cls(weights, None, np.zeros((len(seeds), len(ranked_events(stream, *stream.splits)), 2)))
+        return cls(weights, None, np.zeros((len(seeds), len(positions_to_rank(stream, *stream.splits)), 2)))
 
     def take(
         self, rows: list[int], weights: dict[str, Tensor], standard: Standard | None, ranks: np.ndarray | None
@@ -132,11 +132,11 @@ def write_rem_records(
     write_parquet(ATTENTION.cast(graph), folder / "attention.parquet")
     write_parquet(POSTERIOR.cast(graph), folder / "posterior.parquet")
     write_parquet(pl.DataFrame(schema=EMBEDDINGS.types), folder / "embeddings.parquet")
-    judged = ranked_events(stream, validation, test), ranked_events(stream, test, len(stream))
+    judged = positions_to_rank(stream, validation, test), positions_to_rank(stream, test, len(stream))
     with Progress(f"rank {variant.key}", len(judged[1]), "events", log) as progress:
-        ranks = rank_events(reading, judged[1], weights, layout, progress.advance)
+        ranks = rem_ranks(reading, judged[1], weights, layout, progress.advance)
     reading.skip(len(stream))
-    rankings = ranking_rows(
+    rankings = rem_ranking_rows(
         stream, np.concatenate(judged), np.concatenate([chosen[0].ranks, ranks], 1), seeds
     )
     write_parquet(RANKINGS.cast(rankings), folder / "rankings.parquet")
@@ -144,7 +144,7 @@ def write_rem_records(
     write_parquet(PREDICTIONS.cast(predictions), folder / "predictions.parquet")
     write_parquet(REASONS.cast(predictions), folder / "reasons.parquet")
     write_parquet(added, folder / "contributions.parquet")
-    write_parquet(CURVES.cast(curve_rows(seeds, losses, measured)), folder / "curves.parquet")
+    write_parquet(CURVES.cast(rem_curve_rows(seeds, losses, measured)), folder / "curves.parquet")
     epochs = np.argmin(np.array(measured), axis=0) + 1
     summary = {
         **identity,
@@ -173,7 +173,7 @@ def history_tensors(reading: Pass, prefix: str) -> dict[str, Tensor]:
     return {prefix + name: torch.from_numpy(array) for name, array in to_arrays(reading.history).items()}
 
 
-def ranking_rows(
+def rem_ranking_rows(
     stream: Stream, ranked: np.ndarray, ranks: np.ndarray, seeds: tuple[int, ...]
 ) -> pl.DataFrame:
     """One row per seed and event at the positions `ranked`."""
@@ -188,7 +188,9 @@ def ranking_rows(
     )
 
 
-def curve_rows(seeds: tuple[int, ...], losses: list[np.ndarray], measured: list[list[float]]) -> pl.DataFrame:
+def rem_curve_rows(
+    seeds: tuple[int, ...], losses: list[np.ndarray], measured: list[list[float]]
+) -> pl.DataFrame:
     """One row per step and seed of the training that was measured; MAR on an epoch's last step."""
     steps = len(losses)
     per_epoch = steps // max(len(measured), 1)
@@ -210,8 +212,8 @@ def curve_rows(seeds: tuple[int, ...], losses: list[np.ndarray], measured: list[
     )
 
 
-def moment_of(reading: Pass) -> float:
-    """The time of the last event that was read."""
+def last_moment_read(reading: Pass) -> float:
+    """The time, kept beside a model, of the last event that was read."""
     return float(reading.events.stream.seconds[reading.position - 1])
 
 
@@ -230,12 +232,12 @@ def latent_graph(
     """
     if variant.form != "branching":
         return pl.DataFrame(schema=GRAPH)
-    stream, now = reading.events.stream, moment_of(reading)
+    stream, now = reading.events.stream, last_moment_read(reading)
     parts = []
     for node in most_active(reading.history).tolist():
         others, weight = audience_of(reading, node, now)
         answers = reading.ask(node, now, others=others)
-        logs = score(weights, layout, answers).double()  # (S, M, 1 + r)
+        logs = scored_answers(weights, layout, answers).double()  # (S, M, 1 + r)
         total = log_intensity(logs)
         everyone = (total + torch.from_numpy(weight).log()).logsumexp(1)[:, None, None]
         probability = (logs[:, :, 1:] - everyone).exp().numpy()[:, answers.met]
@@ -271,7 +273,7 @@ def forecasts(
     `density` is the probability that the node's next event goes to the partner. The second table holds the
     contribution of each group of statistics to log λ, against the average candidate.
     """
-    now = moment_of(reading)
+    now = last_moment_read(reading)
     rows, parts = [], []
     for node in most_active(reading.history).tolist():
         explanation = explain(reading, weights, layout, node, now)

@@ -11,13 +11,21 @@ import numpy as np
 import torch
 
 from model.checkpoint import check_identity, read_tensors, write_tensors
-from model.history.events import Events, load_events, statistics_of
+from model.history.events import Events, load_events, statistics_of_events
 from model.history.reading import Pass
-from model.rem.candidates import learned_events
 from model.rem.ldg import TrainedLdg, trained_ldg
-from model.rem.learning import Fit, ahead, events_to_learn, learn_epoch, make_samples, new_fit, take_standard
+from model.rem.learning import (
+    Fit,
+    ahead,
+    events_to_learn,
+    learn_epoch,
+    learned_events,
+    make_samples,
+    new_fit,
+    take_standard,
+)
 from model.rem.network import Layout, layout_of
-from model.rem.ranking import rank_events, ranked_events
+from model.rem.ranking import positions_to_rank, rem_ranks
 from model.rem.records import Chosen, write_rem_records
 from model.rem.settings import RemSettings, rem_identity
 from model.rem.standard import standard_of, standard_tensors
@@ -51,7 +59,7 @@ class Training:
                 replace(events, course=of_stage.course(events.stream, variant))
                 for of_stage in (ldg.choosing, ldg.final)
             ]
-        self.layout: Layout = layout_of(variant, settings, statistics_of(self.events))
+        self.layout: Layout = layout_of(variant, settings, statistics_of_events(self.events))
         self.fit: Fit = new_fit(self.layout, settings)
         self.measured: list[list[float]] = []  # validation MAR of each epoch and seed
         self.losses: list[np.ndarray] = []
@@ -110,8 +118,8 @@ class Training:
         assert standard is not None
         reading = Pass(self.events, by_role=self.variant.by_role, standard=standard)
         reading.skip(validation)
-        ranked = ranked_events(stream, validation, test)
-        ranks = rank_events(reading, ranked, self.current, self.layout, lambda _: None)
+        ranked = positions_to_rank(stream, validation, test)
+        ranks = rem_ranks(reading, ranked, self.current, self.layout, lambda _: None)
         communications = stream.k[ranked] == COMMUNICATION
         mar = ranks[:, communications].mean(axis=(1, 2)) if communications.any() else np.zeros(len(ranks))
         self.measured.append(mar.tolist())

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from model.when.memory import remember
+from model.when.memory import remember_waits
 from pipeline.results.waits import waits_between
 
 
 def main(arguments: list[str]) -> None:
-    """Learn, or follow a few waits."""
+    """Learn when the next event comes from an event table, or compile by following a few waits."""
     if arguments:
         from model.when.training import learn_waiting_times
 
@@ -21,7 +21,9 @@ def main(arguments: list[str]) -> None:
         learn_waiting_times(table, folder, log=print)
         return
     waits = waits_between(np.array([0, 1, 0, 1]), np.arange(4.0), 4.0)
-    remember(waits, waits.node[::-1].copy(), np.array([0, 1, 0, 1]), 2, 2, np.array([0.0, 1.0, 60.0]), 0.0)
+    remember_waits(
+        waits, waits.node[::-1].copy(), np.array([0, 1, 0, 1]), 2, 2, np.array([0.0, 1.0, 60.0]), 0.0
+    )
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def sampled_waits(waits: int) -> np.ndarray:
     return np.linspace(0, waits - 1, MOST_WAITS).round().astype(np.int64)
 
 
-def remember(
+def remember_waits(
     waits: Waits,
     partner: np.ndarray,
     kind: np.ndarray,
@@ -93,7 +93,7 @@ def remember(
         np.empty((len(sample), bins, EVIDENCE), dtype=np.float32),
     )
     memory = new_memory(nodes, bins, kinds, int(pair.max(initial=0)) + 1)
-    follow(waits.node, partner, pair, kind, waits.began, edges, week_hour, memory, place, remembered)
+    follow_waits(waits.node, partner, pair, kind, waits.began, edges, week_hour, memory, place, remembered)
     return remembered
 
 
@@ -104,7 +104,7 @@ def remember_events(events: Events, edges: np.ndarray) -> tuple[Waits, Remembere
     types = len(events.types)
     kind = role * types + np.repeat(events.type[stream.k == COMMUNICATION], 2)
     week_hour = events.week_offset / HOUR
-    return waits, remember(waits, partner, kind, 2 * types, stream.nodes, edges, week_hour)
+    return waits, remember_waits(waits, partner, kind, 2 * types, stream.nodes, edges, week_hour)
 
 
 def context_width(kinds: int) -> int:
@@ -165,7 +165,7 @@ def new_memory(nodes: int, bins: int, kinds: int, pairs: int) -> Memory:
 
 
 @njit(cache=True)
-def follow(node, partner, pair, kind, began, edges, week_hour, memory, place, remembered):  # noqa: ANN001, ANN201 - compiled for these arrays
+def follow_waits(node, partner, pair, kind, began, edges, week_hour, memory, place, remembered):  # noqa: ANN001, ANN201 - compiled for these arrays
     """The pass: fade what all share, end the node's wait, enter the event, say what is known now.
 
     `place` (W) is where that is written for each wait, −1 if nowhere.
@@ -290,31 +290,35 @@ def weigh_bins(memory, a, hour, edges, evidence):  # noqa: ANN001, ANN201
     alike = memory.alike[memory.kinds[a, 0]]
     for j in range(len(edges) - 1):
         for decay in range(2):
-            evidence[j, decay] = logit(memory.crowd[0, decay, j] / memory.crowd[1, decay, j])
+            evidence[j, decay] = bounded_logit(memory.crowd[0, decay, j] / memory.crowd[1, decay, j])
         usual = memory.crowd[0, 1, j] / memory.crowd[1, 1, j]
         usual = (alike[0, j] + CLASS_PRIOR * usual) / (alike[1, j] + CLASS_PRIOR)
-        evidence[j, 2] = logit(usual)
+        evidence[j, 2] = bounded_logit(usual)
         for decay in range(2):
             own = memory.own[a, decay]
-            evidence[j, 3 + 2 * decay] = logit((own[0, j] + OWN_PRIOR * usual) / (own[1, j] + OWN_PRIOR))
+            evidence[j, 3 + 2 * decay] = bounded_logit(
+                (own[0, j] + OWN_PRIOR * usual) / (own[1, j] + OWN_PRIOR)
+            )
             evidence[j, 4 + 2 * decay] = np.log(own[1, j] + 0.1)
         habit = 1.0  # a bin of a day or later covers every hour
         if edges[j] < DAY:
             start = hour + edges[j] / HOUR
             end = max(hour + min(edges[j + 1], DAY) / HOUR, start + 1.0 / HOUR)
-            habit = (at_hour(memory.hours, end) - at_hour(memory.hours, start)) / (end - start)
+            habit = (profile_at_hour(memory.hours, end) - profile_at_hour(memory.hours, start)) / (
+                end - start
+            )
         evidence[j, 7] = np.log(habit + 0.02)
 
 
 @njit(cache=True)
-def logit(share: float) -> float:
-    """log(p / (1 − p)), bounded."""
+def bounded_logit(share: float) -> float:
+    """log(p / (1 − p)) of a remembered share, bounded."""
     share = min(max(share, 1e-4), 1 - 1e-4)
     return np.log(share / (1 - share))
 
 
 @njit(cache=True)
-def at_hour(cumulative: np.ndarray, hour: float) -> float:
-    """A cumulative hourly profile, read between its hours."""
+def profile_at_hour(cumulative: np.ndarray, hour: float) -> float:
+    """A remembered cumulative hourly profile, read between its hours."""
     whole = min(int(hour), 47)
     return cumulative[whole] + (cumulative[whole + 1] - cumulative[whole]) * min(hour - whole, 1.0)

@@ -165,7 +165,7 @@ def expected_in_bins(rates: np.ndarray) -> np.ndarray:
     return reached * lasting * DAY
 
 
-def negative_log_likelihood(eta: Tensor, days: Tensor, bins: Tensor, ended: Tensor) -> Tensor:
+def pair_negative_log_likelihood(eta: Tensor, days: Tensor, bins: Tensor, ended: Tensor) -> Tensor:
     """−log likelihood (M) of waits with `days` (M, B) in each bin, that `ended` in `bins` or are open."""
     return (eta.exp() * days).sum(1) - ended * eta.gather(1, bins[:, None])[:, 0]
 
@@ -208,7 +208,7 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
         for _ in range(settings.epochs):
             for batch in torch.randperm(len(answers.seconds)).split(settings.batch):
                 x, time, bins, happened, weight = (array[batch] for array in rows)
-                losses = negative_log_likelihood(hazard(x.float()), time, bins, happened)
+                losses = pair_negative_log_likelihood(hazard(x.float()), time, bins, happened)
                 loss = (weight * losses).sum() / weight.sum()
                 optimizer.zero_grad()
                 loss.backward()

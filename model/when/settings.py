@@ -78,6 +78,6 @@ def identity_of_waits(dataset: str, fingerprint: str, settings: WhenSettings) ->
 
 
 def is_learned(folder: Path, wanted: dict[str, Any]) -> bool:
-    """Whether the folder holds waiting times that were learned from just this."""
+    """Whether the folder holds waiting times that were learned with just these settings."""
     finished = folder / FINISHED
     return finished.exists() and json.loads(finished.read_text(encoding="utf-8")) == wanted

@@ -93,12 +93,12 @@ def learn_waiting_times(
             if log is not None:
                 log(f"waiting times of {stream.name}: {subject}s, {period.split}")
     for table, parts in ((NEXT_EVENT_TIME, scores), (CALIBRATION, calibration)):
-        write_parquet(named(pl.concat(parts), table, stream), folder / f"{table.name}.parquet")
+        write_parquet(stored_rows(pl.concat(parts), table, stream), folder / f"{table.name}.parquet")
     write_json(wanted, folder / FINISHED)
     return wanted
 
 
-def named(rows: pl.DataFrame, table: Table, stream: Stream) -> pl.DataFrame:
+def stored_rows(rows: pl.DataFrame, table: Table, stream: Stream) -> pl.DataFrame:
     """`rows` as the result table is stored."""
     names = {"dataset": pl.lit(stream.name), FINGERPRINT.name: pl.lit(stream.fingerprint)}
     names |= {TABLE_END.name: pl.lit(stream.moment(len(stream)))}

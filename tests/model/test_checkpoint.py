@@ -44,9 +44,9 @@ def whole(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         if run.epoch == 1 and run.snapshots:
             raise EnoughError
 
-    write = epochs.save
+    write = epochs.save_run
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(epochs, "save", save)
+        patch.setattr(epochs, "save_run", save)
         with pytest.raises(EnoughError):
             epochs.learn(run, path, None)
     return path

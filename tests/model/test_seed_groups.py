@@ -12,7 +12,7 @@ from model.identity import TrainingSettings
 from model.run import new_run
 from model.seed_groups import group_checkpoint, group_checkpoints, join_groups, learn_group
 from model.stream import load_stream
-from model.training_task import seed_groups, tasks_of_each
+from model.training_task import seeds_by_task, tasks_of_each
 from pipeline.variants import Variant, model_named
 from tests.small_world import RELATIONS, write_table
 
@@ -44,6 +44,6 @@ def test_groups_are_joined_to_the_checkpoint_of_all(key: str, tmp_path: Path) ->
 
 def test_a_training_is_cut_where_workers_have_nothing_else_to_do() -> None:
     assert [tasks_of_each(workers, 3) for workers in (1, 3, 5, 6, 60)] == [1, 1, 1, 2, 20]
-    assert seed_groups(range(10), 1) == [tuple(range(10))]
-    assert seed_groups(range(10), 3) == [(0, 1, 2), (3, 4, 5), (6, 7, 8, 9)]
-    assert seed_groups(range(2), 5) == [(0,), (1,)]
+    assert seeds_by_task(range(10), 1) == [tuple(range(10))]
+    assert seeds_by_task(range(10), 3) == [(0, 1, 2), (3, 4, 5), (6, 7, 8, 9)]
+    assert seeds_by_task(range(2), 5) == [(0,), (1,)]

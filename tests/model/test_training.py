@@ -16,7 +16,7 @@ import torch
 from model import epochs, identity
 from model.checkpoint import CheckpointError, read_tensors
 from model.epochs import learn_batch
-from model.run import Run, new_run, save
+from model.run import Run, new_run, save_run
 from model.stream import load_stream
 from model.training import TrainingSettings, train
 from pipeline.variants import variant_with_key, variants_for
@@ -203,7 +203,7 @@ def interrupted(dataset, folder, variant) -> Path:
     """A folder with the checkpoint of a training in its first epoch."""
     run = new_run(load_stream(dataset), variant, BRIEF)
     learn_batch(run, 10)
-    save(run, folder / "checkpoint.safetensors")
+    save_run(run, folder / "checkpoint.safetensors")
     return folder
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from model import load
-from model.history.events import Events, load_events, statistics_of
+from model.history.events import Events, load_events, statistics_of_events
 from model.history.own import SHRINK, TAUS
 from model.history.reading import Pass
 from model.history.registry import listed
@@ -122,7 +122,7 @@ def test_a_stream_without_own_columns_has_the_statistics_of_all_streams(tmp_path
     events = load_events(write_table(tmp_path))
     assert events.own is None
     assert Pass(events).memories == ()
-    assert statistics_of(events) == listed(len(events.types))
+    assert statistics_of_events(events) == listed(len(events.types))
 
 
 @pytest.mark.slow

@@ -52,9 +52,9 @@ def test_a_killed_training_of_a_large_network_ends_as_one_that_was_not(
         if run.epoch == 1 and run.state.position > 50:
             raise KilledError
 
-    write = epochs.save
+    write = epochs.save_run
     with monkeypatch.context() as patch:
-        patch.setattr(epochs, "save", save)
+        patch.setattr(epochs, "save_run", save)
         with pytest.raises(KilledError):
             train(crowd_table, key, SETTINGS, tmp_path / "killed" / key)
     train(crowd_table, key, SETTINGS, tmp_path / "killed" / key)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from model.attention.start import Edges
-from model.large.pages import NOBODY, Pages, join, slot_of, with_room
+from model.large.pages import NOBODY, Pages, join, pool_with_room, slot_in_row
 
 
 def test_rows_grow_and_every_neighbour_keeps_its_slot() -> None:
@@ -15,7 +15,7 @@ def test_rows_grow_and_every_neighbour_keeps_its_slot() -> None:
     count = np.zeros(nodes, np.int64)
     for _ in range(40):
         ends = np.stack([rng.integers(0, 3, 50), rng.integers(3, nodes, 50)], axis=1)  # three hubs
-        pages.pools[0] = with_room(pages.pools[0], ends.reshape(-1))
+        pages.pools[0] = pool_with_room(pages.pools[0], ends.reshape(-1))
         pool = pages.pools[0]
         for u, v in ends.tolist():
             for node, other in ((u, v), (v, u)):
@@ -27,7 +27,7 @@ def test_rows_grow_and_every_neighbour_keeps_its_slot() -> None:
                 assert slot == slots[node, other]
     pool = pages.pools[0]
     assert pool.count.tolist() == count.tolist()
-    assert slot_of(pool, 0, 1) == NOBODY
+    assert slot_in_row(pool, 0, 1) == NOBODY
     again = Pages.from_tensors(pages.tensors()).pools[0]
     for (node, other), slot in slots.items():
         for stored in (pool, again):

@@ -21,7 +21,7 @@ from model.rem import audience, learning, ranking
 from model.rem.audience import audience_of, most_active
 from model.rem.learning import events_to_learn, learn_epoch, make_samples, new_fit, take_standard
 from model.rem.network import initial_weights, layout_of
-from model.rem.ranking import rank_events, ranked_events
+from model.rem.ranking import positions_to_rank, rem_ranks
 from model.rem.settings import RemSettings
 from model.rem.training import Training, train_rem
 from model.stream import COMMUNICATION
@@ -62,7 +62,7 @@ def test_ranks_with_ties_in_bulk_are_those_of_all_candidates(
         monkeypatch.setattr(ranking, "SMALL", small)
         monkeypatch.setattr(ranking, "ROWS_AT_ONCE", 8192 if small else 7)
         reading = Pass(crowded, by_role=variant.by_role, standard=standard)
-        ranks.append(rank_events(reading, ranked, weights, layout, lambda _: None))
+        ranks.append(rem_ranks(reading, ranked, weights, layout, lambda _: None))
     # Of nodes with the same statistics, products of many rows round some otherwise: only in bulk do they tie.
     tied = np.isin(crowded.stream.v[ranked], np.arange(STRANGERS) + crowded.stream.nodes - STRANGERS)
     tied &= ranked < len(crowded.stream) - 1  # the last has been heard of
@@ -76,9 +76,9 @@ def test_of_a_large_network_communications_spread_evenly_are_ranked(
     crowded: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = crowded.stream
-    np.testing.assert_array_equal(ranked_events(stream, 100, 500), np.arange(100, 500))
+    np.testing.assert_array_equal(positions_to_rank(stream, 100, 500), np.arange(100, 500))
     monkeypatch.setattr(ranking, "MOST_SCORED", 2 * stream.nodes * 50)
-    some = ranked_events(stream, 100, 500)
+    some = positions_to_rank(stream, 100, 500)
     assert len(some) == 50
     assert (stream.k[some] == COMMUNICATION).all()
     assert np.diff(some).max() < 2 * np.diff(some).mean() + 2

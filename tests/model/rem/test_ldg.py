@@ -13,7 +13,7 @@ from model import load
 from model.checkpoint import read_tensors
 from model.choice import Chosen
 from model.forward import advance_in_batches
-from model.history.events import Events, load_events, statistics_of
+from model.history.events import Events, load_events, statistics_of_events
 from model.history.latent import LatentMemory
 from model.history.reading import Pass
 from model.history.registry import listed
@@ -204,4 +204,4 @@ def test_an_ldg_of_another_event_table_is_refused(ldg_models: Path) -> None:
 
 def test_a_model_that_reads_no_ldg_takes_the_statistics_of_all_streams(ldg_events: Events) -> None:
     assert Pass(ldg_events).memories == ()
-    assert statistics_of(ldg_events) == listed(len(ldg_events.types))
+    assert statistics_of_events(ldg_events) == listed(len(ldg_events.types))

@@ -15,12 +15,12 @@ from model.history.reading import Answers, Pass
 from model.history.registry import listed
 from model.history.standard import Standard
 from model.history.statistics import PAST
-from model.rem.candidates import draw_candidates, learned_events
-from model.rem.explain import contributions, sentence
-from model.rem.learning import new_fit
+from model.rem.candidates import draw_candidates
+from model.rem.explain import contributions, reason_sentence
+from model.rem.learning import learned_events, new_fit
 from model.rem.loss import conditional_logit
 from model.rem.network import initial_weights, layout_of, log_intensities, log_intensity
-from model.rem.ranking import rank_events, score
+from model.rem.ranking import rem_ranks, scored_answers
 from model.rem.settings import RemSettings
 from model.rem.training import Training, train_rem
 from pipeline.lake import Lake
@@ -170,14 +170,14 @@ def test_ranks_are_those_of_plain_comparisons(toy_events: Events, variant: RemVa
     )
     reading = Pass(toy_events, by_role=variant.by_role, standard=standard)
     reading.skip(start)
-    ranks = rank_events(reading, np.arange(start, len(stream)), weights, layout, lambda _: None)
+    ranks = rem_ranks(reading, np.arange(start, len(stream)), weights, layout, lambda _: None)
     again = Pass(toy_events, by_role=variant.by_role, standard=standard)
     for event in range(start, start + 12):
         again.skip(event)
         u, v = int(stream.u[event]), int(stream.v[event])
         for side, (anchor, truth) in enumerate(((u, v), (v, u))):
             answers = again.ask(anchor, float(stream.seconds[event]), acts=side == 0)
-            scores = log_intensity(score(weights, layout, answers))
+            scores = log_intensity(scored_answers(weights, layout, answers))
             for seed, of in enumerate(scores.tolist()):
                 others = [of[node] for node in range(16) if node not in (u, v)]
                 expected = sum(x > of[truth] for x in others) + sum(x == of[truth] for x in others) / 2
@@ -266,5 +266,7 @@ def test_a_forecast_is_explained_in_words() -> None:
         "tie_ba": 0.0,
     }
     added = {"pair": 3.0, "two_hops": 1.0, "association": 0.5, "clock": 0.01}
-    assert sentence(added, statistics) == "met 3 h ago; answered by 1 h ago; 4 common partners; tied to"
-    assert sentence({"clock": 0.0}, statistics) == "nothing in particular"
+    assert (
+        reason_sentence(added, statistics) == "met 3 h ago; answered by 1 h ago; 4 common partners; tied to"
+    )
+    assert reason_sentence({"clock": 0.0}, statistics) == "nothing in particular"

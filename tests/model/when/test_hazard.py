@@ -15,7 +15,7 @@ from model.when.hazard import (
     learn_hazard,
     negative_log_likelihood,
 )
-from model.when.memory import node_waits, remember
+from model.when.memory import node_waits, remember_waits
 from model.when.settings import HazardSettings
 from pipeline.results.waits import Waits, bin_of, score_waits
 from tests.model.streams import random_stream
@@ -53,9 +53,9 @@ def test_what_is_remembered_at_a_moment_does_not_depend_on_what_follows() -> Non
     changed[half:] = (changed[half:] + 1) % 6
     later = waits.began.copy()
     later[half:] += 1e6
-    before = remember(waits, partner, role, 2, 6, EDGES, 0.0)
+    before = remember_waits(waits, partner, role, 2, 6, EDGES, 0.0)
     other = type(waits)(changed, later, waits.seconds * 3, ~waits.open)
-    after = remember(other, partner, role, 2, 6, EDGES, 0.0)
+    after = remember_waits(other, partner, role, 2, 6, EDGES, 0.0)
     for one, two in zip(before, after, strict=True):
         assert np.array_equal(one[:half], two[:half])
 
@@ -87,7 +87,7 @@ def test_the_hazard_finds_a_rhythm_that_pooled_waits_hide() -> None:
     partner, role = (waits.node + 1) % 6, np.zeros(len(node), dtype=np.int64)
     settings = HazardSettings(bins=12, epochs=6, batch=64, skipped=50)
     edges = bin_edges(waits, settings.bins)
-    context, evidence = remember(waits, partner, role, 2, 6, edges, 0.0)
+    context, evidence = remember_waits(waits, partner, role, 2, 6, edges, 0.0)
     network = learn_hazard(waits, context, evidence, edges, settings, seed=0)
     learned = score_waits(waits, forecast_masses(network, context, evidence), edges)
     pooled = np.bincount(bin_of(waits.seconds, edges), minlength=len(edges) - 1)
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_network() -> None:
     waits, partner, role = node_waits(stream)
     settings = HazardSettings(bins=5, epochs=1, skipped=5)
     edges = bin_edges(waits, settings.bins)
-    context, evidence = remember(waits, partner, role, 2, 5, edges, 0.0)
+    context, evidence = remember_waits(waits, partner, role, 2, 5, edges, 0.0)
     one, two = (learn_hazard(waits, context, evidence, edges, settings, seed=7) for _ in range(2))
     for name, weights in one.state_dict().items():
         assert torch.equal(weights, two.state_dict()[name])
@@ -111,7 +111,7 @@ def test_a_stored_network_forecasts_the_same(tmp_path: Path) -> None:
     waits, partner, role = node_waits(stream)
     settings = HazardSettings(bins=5, epochs=1, skipped=5)
     edges = bin_edges(waits, settings.bins)
-    context, evidence = remember(waits, partner, role, 2, 5, edges, 0.0)
+    context, evidence = remember_waits(waits, partner, role, 2, 5, edges, 0.0)
     network = learn_hazard(waits, context, evidence, edges, settings, seed=7)
     network.save(tmp_path / "nodes.safetensors")
     stored = HazardNetwork.load(tmp_path / "nodes.safetensors")

@@ -18,8 +18,8 @@ from model.when.pairs import (
     forecast_pairs,
     learn_pairs,
     moved_to,
-    negative_log_likelihood,
     pair_masses,
+    pair_negative_log_likelihood,
     survival,
     within_day,
 )
@@ -56,7 +56,7 @@ def test_the_likelihood_is_that_of_a_rate_followed_second_by_second() -> None:
         eta = torch.from_numpy(np.log(RATES[[row]]))
         bins = torch.tensor([np.searchsorted(EDGES, days, side="right") - 1])
         for ended in (0.0, 1.0):
-            loss = negative_log_likelihood(eta, in_bins, bins, torch.tensor([ended]))
+            loss = pair_negative_log_likelihood(eta, in_bins, bins, torch.tensor([ended]))
             assert loss.item() == pytest.approx(slow - ended * np.log(rate_at(row, days)), rel=1e-3)
 
 
