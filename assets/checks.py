@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import date
 
 import polars as pl
-from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec
+from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec, AssetKey
 
+from assets.partitions import variant_partitions
 from pipeline.lake import Lake, read_parquet
 from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.sources.gharchive.account import account_path, read_account, unreadable
@@ -18,6 +19,7 @@ from pipeline.sources.gharchive.checks import (
     quarantined_share,
     unbalanced_files,
 )
+from pipeline.sources.source import DatasetSpec
 
 ARCHIVE_CHECKS = [
     AssetCheckSpec(
@@ -84,3 +86,31 @@ def result(
 ) -> AssetCheckResult:
     """A verdict with its evidence."""
     return AssetCheckResult(passed=passed, check_name=check, metadata=evidence, severity=severity)
+
+
+def warning_of_findings(check: str, findings: list[str]) -> AssetCheckResult:
+    """A check's warning with what was found; nothing downstream is held up by it."""
+    return AssetCheckResult(
+        check_name=check,
+        passed=not findings,
+        severity=AssetCheckSeverity.WARN,
+        metadata={"findings": findings},
+    )
+
+
+def training_checks(spec: DatasetSpec) -> list[AssetCheckSpec]:
+    """What must hold of each trained variant; a verdict belongs to its partition and stays with it."""
+    checks = {
+        "beats_best_baseline": "Ranks the true partner better than the best predictor that learns nothing.",
+        "did_not_diverge": "No seed stopped, and the loss ended no higher than it began.",
+        "graph_not_degenerate": "The learned graph has edges, and they do not all weigh the same.",
+    }
+    return [
+        AssetCheckSpec(
+            name,
+            asset=AssetKey([spec.name, "trained_models"]),
+            description=description,
+            partitions_def=variant_partitions(spec),
+        )
+        for name, description in checks.items()
+    ]

@@ -1,5 +1,6 @@
 """What an asset shows in the UI of the frame it wrote."""
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
 
 from pipeline.results.standing import Standing
 from pipeline.results.trained import TrainedVariant
+from pipeline.schemas import Table
 
 PREVIEW_ROWS = 10
 
@@ -16,7 +18,9 @@ def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN40
     """Row count, a preview of the first rows, and whatever else `more` holds."""
     head = frame.head(PREVIEW_ROWS)
     preview = MetadataValue.table(
-        records=[TableRecord({name: plain(value) for name, value in row.items()}) for row in head.to_dicts()],
+        records=[
+            TableRecord({name: plain_cell(value) for name, value in row.items()}) for row in head.to_dicts()
+        ],
         schema=TableSchema([TableColumn(name, str(dtype)) for name, dtype in head.schema.items()]),
     )
     return {"dagster/row_count": frame.height, **more, "preview": preview}
@@ -40,6 +44,18 @@ def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, An
     return {name: value for name, value in metadata.items() if name != "dagster/row_count"}
 
 
-def plain(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame
+def plain_cell(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame
     """A cell as the UI's tables take it."""
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def inline_picture(title: str, png: bytes) -> str:
+    """A picture as Markdown that needs no file."""
+    return f"![{title}](data:image/png;base64,{base64.b64encode(png).decode()})"
+
+
+def column_schema(table: Table) -> TableSchema:
+    """The columns of a table with their meaning, as the UI shows them."""
+    return TableSchema(
+        [TableColumn(column.name, column.sql_type, column.description) for column in table.columns]
+    )

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dagster import AssetSpec, FreshnessPolicy, MetadataValue, TableColumn, TableSchema
+from dagster import AssetSpec, FreshnessPolicy, MetadataValue
 
+from assets.metadata import column_schema
 from assets.partitions import FILE_DAYS, home_days
 from model import identity
 from model.rem import settings as rem_settings
@@ -91,14 +92,7 @@ def explained(spec: AssetSpec, settings: Settings) -> AssetSpec:
     in_window = spec.partitions_def == FILE_DAYS and spec.group_name != FOLLOWING
     days = home_days(settings) if in_window else spec.partitions_def
     return spec.merge_attributes(owners=[page.owner], tags=tags(spec), metadata=metadata).replace_attributes(
-        code_version=page.code, freshness_policy=freshness(spec, settings), partitions_def=days
-    )
-
-
-def column_schema(table: Table) -> TableSchema:
-    """The columns of a table with their meaning, as the UI shows them."""
-    return TableSchema(
-        [TableColumn(column.name, column.sql_type, column.description) for column in table.columns]
+        code_version=page.code, freshness_policy=page_freshness(spec, settings), partitions_def=days
     )
 
 
@@ -133,8 +127,8 @@ def files(spec: AssetSpec, lake: Lake) -> Path | None:
     }.get(step, lake.results / f"{step}.parquet")
 
 
-def freshness(spec: AssetSpec, settings: Settings) -> FreshnessPolicy | None:
-    """A day of the archive is due every day, on a home whose window reaches to the present."""
+def page_freshness(spec: AssetSpec, settings: Settings) -> FreshnessPolicy | None:
+    """How fresh a page says an asset must be: a day is due daily where the window reaches to the present."""
     keeps_up = settings.github_end >= (datetime.now(UTC) - PRESENT).date()
     if not keeps_up or spec.key.path[-1] not in ("gharchive_files", "github_events"):
         return spec.freshness_policy

@@ -60,7 +60,7 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
     failed is tried again with the next day that a schedule brings.
     """
     instance = context.instance
-    brought = newest(instance, RunsFilter(tags=REFRESH_TAG, statuses=[DagsterRunStatus.SUCCESS]))
+    brought = newest_run(instance, RunsFilter(tags=REFRESH_TAG, statuses=[DagsterRunStatus.SUCCESS]))
     last_brought = brought.run_id if brought is not None else "none"
     looked_at, _, days_at_start = (context.cursor or " ").partition(" ")
     if looked_at == last_brought:
@@ -71,7 +71,7 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
     context.update_cursor(f"{last_brought} {days_at_start or days}")
     if not days_at_start:
         return SkipReason("From now on: what is there is taken as made from the days that are there.")
-    latest = newest(
+    latest = newest_run(
         instance, RunsFilter(job_name=refresh_what_changed.name, statuses=[DagsterRunStatus.SUCCESS])
     )
     if days == (latest.tags[DAYS_TAG] if latest is not None and DAYS_TAG in latest.tags else days_at_start):
@@ -82,7 +82,7 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
     return RunRequest(run_key=last_brought, asset_selection=chosen, tags={DAYS_TAG: days})
 
 
-def newest(instance: DagsterInstance, runs: RunsFilter) -> DagsterRun | None:
+def newest_run(instance: DagsterInstance, runs: RunsFilter) -> DagsterRun | None:
     """The newest of these runs."""
     return next(iter(instance.get_runs(runs, limit=1)), None)
 

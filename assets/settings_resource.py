@@ -24,7 +24,7 @@ def settings_resource(settings: Settings) -> ResourceDefinition:
     address, for instance.
     """
     names = [name for name in Settings.model_fields if name not in (*FROM_SETTINGS, *SECRET)]
-    unchanged = {name: plain(getattr(settings, name)) for name in names}
+    unchanged = {name: setting_in_config(getattr(settings, name)) for name in names}
 
     def settings_of_the_home(context: InitResourceContext) -> Settings:
         changed = {name: value for name, value in context.resource_config.items() if value != unchanged[name]}
@@ -36,14 +36,14 @@ def settings_resource(settings: Settings) -> ResourceDefinition:
 
     return ResourceDefinition(
         settings_of_the_home,
-        config_schema={name: config_field(name, unchanged[name]) for name in names},
+        config_schema={name: field_of_setting(name, unchanged[name]) for name in names},
         description="The settings of this home, as they were when the code location was loaded: reload it "
         "after a change to a `.env`. In the config of a run each may be changed for that run alone.",
     )
 
 
-def config_field(name: str, value: object) -> Field:
-    """A setting as a field of a run's config."""
+def field_of_setting(name: str, value: object) -> Field:
+    """A setting as a field of the resource's config."""
     field = Settings.model_fields[name]
     optional = isinstance(field.annotation, UnionType)
     bare = get_args(field.annotation)[0] if optional else field.annotation
@@ -56,7 +56,7 @@ def config_field(name: str, value: object) -> Field:
     )
 
 
-def plain(value: object) -> Any:  # noqa: ANN401 - one of Dagster's plain types
+def setting_in_config(value: object) -> Any:  # noqa: ANN401 - one of Dagster's plain types
     """A setting's value as a config has it, without the secrets of an address."""
     match value:
         case tuple():

@@ -7,7 +7,6 @@ from dagster import (
     AssetCheckEvaluation,
     AssetCheckResult,
     AssetCheckSeverity,
-    AssetCheckSpec,
     AssetKey,
     AssetMaterialization,
     MaterializeResult,
@@ -15,8 +14,7 @@ from dagster import (
 
 from assets.locks import Context, model_locked, run_name, training_slot
 from assets.metadata import shown_training
-from assets.partitions import variant_partitions
-from assets.training_config import TrainingConfig, has_latent_edges
+from assets.training_config import TrainingConfig
 from assets.versions import version_of_training, version_tags
 from model.identity import differences, identity
 from model.training_task import run_training
@@ -27,25 +25,7 @@ from pipeline.sources.source import DatasetSpec
 from pipeline.storage.share import bring_things
 from pipeline.storage.things import trained_model
 from pipeline.variant_names import split_key
-from pipeline.variants import model_named
-
-
-def training_checks(spec: DatasetSpec) -> list[AssetCheckSpec]:
-    """What must hold of each trained variant; a verdict belongs to its partition and stays with it."""
-    checks = {
-        "beats_best_baseline": "Ranks the true partner better than the best predictor that learns nothing.",
-        "did_not_diverge": "No seed stopped, and the loss ended no higher than it began.",
-        "graph_not_degenerate": "The learned graph has edges, and they do not all weigh the same.",
-    }
-    return [
-        AssetCheckSpec(
-            name,
-            asset=AssetKey([spec.name, "trained_models"]),
-            description=description,
-            partitions_def=variant_partitions(spec),
-        )
-        for name, description in checks.items()
-    ]
+from pipeline.variants import has_latent_edges, model_named
 
 
 def train_variant(

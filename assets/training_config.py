@@ -10,7 +10,7 @@ from model.identity import TrainingSettings
 from model.rem.settings import RemSettings
 from pipeline.rem_variants import RemVariant
 from pipeline.settings import Settings, processors, values_taken, variable
-from pipeline.variants import Variant
+from pipeline.variants import Variant, has_latent_edges
 
 PAPER, REM = TrainingSettings(), RemSettings()
 EDGE_TYPES = RemVariant().edge_types  # those of LDG, too
@@ -83,11 +83,6 @@ class TrainingConfig(Config):
             if getattr(self, name) != fields[name].default:
                 instead = " (below rem are those it takes)" if name in RemConfig.model_fields else ""
                 raise ValueError(f"the config's {name} means nothing to {variant.key}{instead}: leave it out")
-
-
-def has_latent_edges(variant: Variant | RemVariant) -> bool:
-    """Whether a variant can have more kinds of edges than one."""
-    return variant.form == "branching" if isinstance(variant, RemVariant) else variant.prior is not None
 
 
 def training_config(settings: Settings) -> type[TrainingConfig]:

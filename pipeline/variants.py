@@ -223,3 +223,8 @@ def variant_with_key(key: str, models: Sequence[Model]) -> Model:
     if key not in by_key:
         raise ValueError(f"variant takes one of {', '.join(by_key)}; got {key!r}")
     return by_key[key]
+
+
+def has_latent_edges(variant: Variant | RemVariant) -> bool:
+    """Whether a variant can have more kinds of edges than one."""
+    return variant.form == "branching" if isinstance(variant, RemVariant) else variant.prior is not None

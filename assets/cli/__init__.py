@@ -70,11 +70,11 @@ def main(arguments: Sequence[str] | None = None, program: str = "ldg") -> NoRetu
     except Exception as error:
         if "--traceback" in arguments:
             traceback.print_exc()
-        click.echo(f"Error: {sentence(error)}", err=True)
+        click.echo(f"Error: {error_sentence(error)}", err=True)
         sys.exit(WRONG_INPUT if is_wrong_input(error) else FAILED)
 
 
-def sentence(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     """What went wrong; errors that nobody worded for a reader are named, with how to learn more."""
     if isinstance(error, OSError | ValueError):
         return str(error)

@@ -31,7 +31,7 @@ def scheduler(host: str, port: int) -> None:
     own, or with certificates (docs/cluster.md#certificates).
     """
     # Its pages tell who works on what, and need no second door.
-    become("dask_scheduler", "--host", host, "--port", str(port), "--dashboard-address", "127.0.0.1:0")
+    become_dask("dask_scheduler", "--host", host, "--port", str(port), "--dashboard-address", "127.0.0.1:0")
 
 
 @click.command(short_help="Workers of a cluster, on this machine.")
@@ -62,7 +62,7 @@ def worker(address: str | None, processes: int | None, name: str | None, memory:
     for variable, text in WORKER.items():
         os.environ.setdefault(variable, text)
     host = own_address(address)
-    become(
+    become_dask(
         *("dask_worker", address, "--nworkers", str(processes or processors()), "--nthreads", "1"),
         *("--name", name or socket.gethostname(), "--memory-limit", memory, "--host", host),
         *("--dashboard-address", "127.0.0.1:0", "--no-dashboard"),
@@ -82,7 +82,7 @@ def own_address(scheduler: str) -> str:
         ) from None
 
 
-def become(command: str, *arguments: str) -> None:
+def become_dask(command: str, *arguments: str) -> None:
     """Go on as this command of Dask's."""
     try:
         import distributed  # noqa: F401

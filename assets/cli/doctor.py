@@ -97,7 +97,7 @@ def source_findings(settings: "Settings", sources: "Sequence[Source]") -> list[t
         if (reason := source.missing(settings)) is not None:
             findings.append((True, f"{source.title}: left out, {reason}"))
         elif (place := source.place(settings)) is not None:
-            findings.append(reached(source.title, place))
+            findings.append(source_reached(source.title, place))
         else:
             findings.append((True, f"{source.title}: no setting says where it is, nothing to look for"))
     return findings
@@ -117,7 +117,7 @@ def storage_findings(settings: "Settings") -> list[tuple[bool, str]]:
     return [(True, f"storage: {bucket.where} answers")]
 
 
-def reached(title: str, place: "Place") -> tuple[bool, str]:
+def source_reached(title: str, place: "Place") -> tuple[bool, str]:
     """Whether a source is at its place; in words that name the variable if it is not."""
     address, variable = shown_address(place.where), place.variable
     if not is_url(place.where):

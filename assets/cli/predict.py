@@ -44,11 +44,11 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     click.echo(f"{table.title}: next partners of {node}, by {chosen.label(relations)}")
     for number, partner in enumerate(partners.iter_rows(named=True), start=1):
         reason = f"  ({along(partner['why'], partner['edge_type'])})" if "why" in partner else ""
-        times = in_time(partner.get("within_day"), partner.get("expected_days"))
+        times = expected_time(partner.get("within_day"), partner.get("expected_days"))
         click.echo(f"{number:>4}  {partner['probability']:>7.1%}  {partner['partner']}{times}{reason}")
 
 
-def in_time(within_day: float | None, expected_days: float | None) -> str:
+def expected_time(within_day: float | None, expected_days: float | None) -> str:
     """When to expect an event, in words; nothing where that is not learned."""
     if within_day is None or expected_days is None:
         return ""

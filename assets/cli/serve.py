@@ -29,7 +29,7 @@ code_port = click.option("--code-port", type=PORT, default=CODE_PORT, show_defau
 @click.option("--port", type=PORT, default=CODE_PORT, show_default=True)
 def code(host: str, port: int) -> None:
     """Serve the assets to the other two services, and run what they start."""
-    become("assets.code_server", "start", "-m", "assets.definitions", "-h", host, "-p", str(port))
+    become_dagster("assets.code_server", "start", "-m", "assets.definitions", "-h", host, "-p", str(port))
 
 
 @serve.command(short_help="The pages and their API.")
@@ -40,7 +40,7 @@ def code(host: str, port: int) -> None:
 def web(host: str, port: int, code_host: str, code_port: int) -> None:
     """Serve the pages. They have no password: open them to others only behind a proxy that asks for one."""
     tell_where_code_is(code_host, code_port)
-    become("dagster_webserver", "-w", WORKSPACE, "-h", host, "-p", str(port))
+    become_dagster("dagster_webserver", "-w", WORKSPACE, "-h", host, "-p", str(port))
 
 
 @serve.command(short_help="Schedules, sensors, the queue of runs.")
@@ -49,7 +49,7 @@ def web(host: str, port: int, code_host: str, code_port: int) -> None:
 def daemon(code_host: str, code_port: int) -> None:
     """Start what schedules, sensors, backfills and the queue of runs ask for."""
     tell_where_code_is(code_host, code_port)
-    become("dagster._daemon", "run", "-w", WORKSPACE)
+    become_dagster("dagster._daemon", "run", "-w", WORKSPACE)
 
 
 def tell_where_code_is(host: str, port: int) -> None:
@@ -57,7 +57,7 @@ def tell_where_code_is(host: str, port: int) -> None:
     os.environ |= {"DAGSTER_CODE_HOST": host, "DAGSTER_CODE_PORT": str(port)}
 
 
-def become(module: str, *arguments: str) -> None:
+def become_dagster(module: str, *arguments: str) -> None:
     """Go on as this module of Dagster's, on the home of the settings.
 
     Every process of it reads the home's settings itself; dagster.yaml says where a home keeps its runs.

@@ -36,7 +36,7 @@ def publish(names: tuple[str, ...], replace: bool) -> None:
 
     lake = shared_lake()
     store = Storage.of(lake, click.echo)
-    things = named(names) or list(things_here(lake.home))
+    things = things_of_user(names) or list(things_here(lake.home))
     move(lake, things, lambda thing: store.publish(thing, replace), "Published")
 
 
@@ -49,7 +49,7 @@ def bring(names: tuple[str, ...], replace: bool) -> None:
 
     lake = shared_lake()
     store = Storage.of(lake, click.echo)
-    things = named(names) or [thing for thing in store.news("") if not thing.keeps]
+    things = things_of_user(names) or [thing for thing in store.news("") if not thing.keeps]
     move(lake, things, lambda thing: store.bring(thing, replace), "Brought")
 
 
@@ -61,7 +61,7 @@ def shared_lake() -> "Lake":
     return settings.lake
 
 
-def named(names: "Sequence[str]") -> "list[Thing]":
+def things_of_user(names: "Sequence[str]") -> "list[Thing]":
     """The things that the user named."""
     from pipeline.storage.things import thing_named
 

@@ -7,6 +7,8 @@ from dagster import AssetKey
 
 from assets.headless.steps import Step
 from pipeline.rem_variants import RemVariant
+from pipeline.runs import FinishedTraining
+from pipeline.settings import Settings
 from pipeline.variants import Variant
 
 LEARNED = 5  # a training that learns attention takes about as long as five others
@@ -85,3 +87,17 @@ class WaitingTimes:
 
 
 Learning = Training | WaitingTimes
+
+
+def finished_training(training: Training, seconds: float) -> FinishedTraining:
+    """A training that came to its end, as the record of sessions keeps it."""
+    return FinishedTraining(*training.key, seconds=round(seconds, 3), resumed=training.resumed)
+
+
+def trainings_at_a_time(settings: Settings) -> int:
+    """How many trainings go on side by side: as the settings say, or as a cluster has room."""
+    if not settings.cluster:
+        return settings.trainings
+    from pipeline.cluster.client import capacity  # `distributed` is an extra
+
+    return capacity(settings.cluster)

@@ -88,7 +88,7 @@ def plan_waiting_times(spec: DatasetSpec, settings: Settings) -> tuple[WaitingTi
 def plan_training(
     spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
 ) -> Training | FinishedModel:
-    """The training of a variant on the event table as it is now, or the model if that is finished."""
+    """What is planned of a variant: its training on the event table as it is now, or its finished model."""
     folder = settings.lake.model(spec.name, variant.key)
     fingerprint = present_fingerprint(settings.lake, spec.name)
     chosen_settings = training_settings(settings)

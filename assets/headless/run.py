@@ -21,7 +21,7 @@ from assets.definitions import build_definitions
 from assets.headless.account import Account
 from assets.headless.board import Board
 from assets.headless.instance import bury_dead_runs, instance_of
-from assets.headless.learning import Learning, Training
+from assets.headless.learning import Learning, Training, finished_training, trainings_at_a_time
 from assets.headless.lock import alone
 from assets.headless.plan import (
     RESULTS_STEP,
@@ -44,7 +44,7 @@ from pipeline.progress import watched_by
 from pipeline.rem_variants import RemVariant
 from pipeline.results.standing import standing
 from pipeline.results.trained import TrainedVariant
-from pipeline.runs import FinishedTraining, SessionRecord
+from pipeline.runs import SessionRecord
 from pipeline.settings import Settings
 from pipeline.sources.chosen import chosen_datasets, chosen_variants
 from pipeline.sources.source import DatasetSpec
@@ -83,15 +83,6 @@ def train_one_variant(settings: Settings, spec: DatasetSpec, variant: Variant | 
     with headless_run(settings, account) as run:
         run.learn([(spec, one) for one in (*missing_before(spec, variant, settings), variant)])
         run.record.note(finished=True)
-
-
-def trainings_at_a_time(settings: Settings) -> int:
-    """How many trainings go on side by side: as the settings say, or as a cluster has room."""
-    if not settings.cluster:
-        return settings.trainings
-    from pipeline.cluster.client import capacity  # `distributed` is an extra
-
-    return capacity(settings.cluster)
 
 
 @contextmanager
@@ -213,8 +204,3 @@ class HeadlessRun:
                 tags=version_tags(version_of_training(model.summary)),
             )
         )
-
-
-def finished_training(training: Training, seconds: float) -> FinishedTraining:
-    """A training that came to its end, as the record of sessions keeps it."""
-    return FinishedTraining(*training.key, seconds=round(seconds, 3), resumed=training.resumed)

@@ -55,7 +55,7 @@ def run_side_by_side(
                         report(ended[-1], None)
                     elif len(running) < at_a_time and not learning.needs & unfinished:
                         waiting.remove(learning)
-                        work = pool.submit(learn_apart, learning, their_end, lock, board)
+                        work = pool.submit(learn_beside_others, learning, their_end, lock, board)
                         running[work] = learning, time.monotonic()
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for work in done:
@@ -70,8 +70,8 @@ def run_side_by_side(
     return ended
 
 
-def learn_apart(learning: Learning, their_end: int, lock: int, board: Board) -> Outcome:
-    """One of them in a process of its own."""
+def learn_beside_others(learning: Learning, their_end: int, lock: int, board: Board) -> Outcome:
+    """One of those that go on side by side, in a process of its own."""
     started = time.monotonic()
     warnings: list[str] = []
 
@@ -85,12 +85,12 @@ def learn_apart(learning: Learning, their_end: int, lock: int, board: Board) -> 
         code, printed = apart.run_apart(
             make_one, learning.dataset, learning.step, listen=listen, their_end=their_end, lock=lock
         )
-    message = printed or ended_by(code) if code else "\n".join(warnings)
+    message = printed or why_it_ended(code) if code else "\n".join(warnings)
     return Outcome(learning, time.monotonic() - started, code != 0, message)
 
 
-def ended_by(code: int) -> str:
-    """Why a process that printed nothing ended."""
+def why_it_ended(code: int) -> str:
+    """Why one of those that go on side by side ended, if it printed nothing."""
     if code >= 0:
         return f"its process ended with code {code}"
     perhaps = (

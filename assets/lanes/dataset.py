@@ -13,10 +13,11 @@ from dagster import (
     asset,
 )
 
+from assets.checks import training_checks
 from assets.locks import WAITING_TIMES, model_locked, run_name, table_locked, training_slot
 from assets.metadata import shown
 from assets.partitions import variant_partitions
-from assets.training import train_and_report, train_variant, training_checks
+from assets.training import train_and_report, train_variant
 from assets.training_config import training_config
 from assets.versions import version_of_facts, version_of_files
 from model.when.task import waiting_times_task

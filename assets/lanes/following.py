@@ -4,8 +4,6 @@ from datetime import date, timedelta
 
 import polars as pl
 from dagster import (
-    AssetCheckResult,
-    AssetCheckSeverity,
     AssetCheckSpec,
     AssetExecutionContext,
     AssetKey,
@@ -17,6 +15,7 @@ from dagster import (
     asset,
 )
 
+from assets.checks import warning_of_findings
 from assets.locks import run_name, training_slot
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS
@@ -86,7 +85,7 @@ def following_archive(context: AssetExecutionContext, settings: ResourceParam[Se
     failed = failed_hours(settings.lake)
     return MaterializeResult(
         metadata={"days": len(window), "days changed": len(changed), "hours to be had": len(failed)},
-        check_results=[verdict("every_day_whole", failed)],
+        check_results=[warning_of_findings("every_day_whole", failed)],
     )
 
 
@@ -143,7 +142,7 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
             days_made=len(made_days),
         ),
         data_version=version_of_facts(record.digest),
-        check_results=[verdict(name, finding) for name, finding in findings.items()],
+        check_results=[warning_of_findings(name, finding) for name, finding in findings.items()],
     )
 
 
@@ -156,13 +155,3 @@ def numbers(scores: pl.DataFrame, day: date, variant: str) -> dict[str, float]:
         for metric in ("mar", "hits_at_10")
         if rows.height and rows.filter(pl.col("predictor") == predictor)[metric].item() is not None
     }
-
-
-def verdict(check: str, findings: list[str]) -> AssetCheckResult:
-    """A warning with what was found; nothing downstream is held up by it."""
-    return AssetCheckResult(
-        check_name=check,
-        passed=not findings,
-        severity=AssetCheckSeverity.WARN,
-        metadata={"findings": findings},
-    )

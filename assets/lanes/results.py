@@ -1,6 +1,5 @@
 """Result tables of all datasets, the figures, the warehouse and the report."""
 
-import base64
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from dagster import (
     asset,
 )
 
-from assets.metadata import shown
+from assets.metadata import inline_picture, shown
 from assets.versions import version_of_files
 from pipeline.lake import Lake, read_parquet
 from pipeline.results.agreement import write_attention_auc
@@ -83,7 +82,9 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         lake = settings.lake
         with results_shared(lake, datasets):
             drawn = {
-                f"{dataset}: {figure.title}": MetadataValue.md(inline(figure.title, thumbnail(figure.svg)))
+                f"{dataset}: {figure.title}": MetadataValue.md(
+                    inline_picture(figure.title, thumbnail(figure.svg))
+                )
                 for dataset in datasets
                 if trained_variants(lake, dataset)
                 for figure in draw_figures(lake, dataset)
@@ -172,8 +173,3 @@ def result_table(
         return MaterializeResult(metadata=shown(read_parquet(path)), data_version=version_of_files([path]))
 
     return table
-
-
-def inline(title: str, png: bytes) -> str:
-    """A picture as Markdown that needs no file."""
-    return f"![{title}](data:image/png;base64,{base64.b64encode(png).decode()})"

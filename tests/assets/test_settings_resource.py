@@ -13,7 +13,7 @@ from dagster import (
     asset,
 )
 
-from assets.settings_resource import config_field, plain, settings_resource
+from assets.settings_resource import field_of_setting, setting_in_config, settings_resource
 from pipeline.settings import Settings
 
 
@@ -76,5 +76,5 @@ def test_how_models_are_trained_is_the_config_of_a_training_and_no_secret_is_sho
     for name in ("seeds", "epochs", "batch", "learning_rate", "alert_webhook", "alert_command"):
         with pytest.raises(DagsterInvalidConfigError, match=name):
             resolved(settings, {name: 1})
-    shown = config_field("gharchive_url", plain(settings.gharchive_url))
+    shown = field_of_setting("gharchive_url", setting_in_config(settings.gharchive_url))
     assert shown.default_value == "https://example.org/archive"
