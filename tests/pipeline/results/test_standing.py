@@ -81,6 +81,17 @@ def test_baselines_of_another_table_are_none(lake: Lake, one_training: TrainedVa
     assert standing(lake, one_training).lost == []
 
 
+@pytest.mark.parametrize("column", ["by_role", "fingerprint"])
+def test_baselines_of_an_earlier_version_are_none(
+    lake: Lake, one_training: TrainedVariant, column: str
+) -> None:
+    path = lake.dataset("toy") / "baselines.parquet"
+    write_parquet(read_parquet(path).drop(column), path)
+    stands = standing(lake, one_training)
+    assert stands.metrics.keys() == {"mar", "hits_at_10", "mrr"}
+    assert stands.of_baseline is None
+
+
 def test_a_model_that_ranks_no_better_is_told_by_how_much() -> None:
     stands = Standing({"mar": 7.0}, "recency", {"mar": 7.0})
     assert stands.lost == ["MAR 7.0, recency has 7.0"]
