@@ -147,15 +147,17 @@ def predictions_in_short(data: Measured) -> list[str]:
 
 
 def papers_verdict(data: Measured) -> str:
-    """In a sentence whether a model of the paper beats all that learns nothing; nothing where none is there.
+    """In a sentence whether a model of the paper beats what learns nothing; nothing where none is there.
 
-    The second part has the models beyond the paper, so this one speaks of the paper's alone.
+    The second part has the models beyond the paper, so this one speaks of the paper's alone, none of which
+    knows who acted.
     """
     cells = (row[f"{MAR.name}_{how}_mean"] for row in data.table_3 for how in PAPER_INTERACTIONS)
     best = min((mean for mean in cells if mean is not None), default=None)
-    if best is None or not data.baselines:
+    counted = data.best_baseline(by_role=False)
+    if best is None or counted is None:
         return ""
-    return best_against_counting("model of the paper", best, data.baselines[0]) + "\n"
+    return best_against_counting("model of the paper", best, counted) + "\n"
 
 
 def agreements_in_short(datasets: list[Measured], evidence: str) -> list[str]:

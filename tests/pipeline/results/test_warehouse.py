@@ -33,6 +33,7 @@ from pipeline.schemas import (
     TRACK_RECORD_VIEWS,
     WAREHOUSE,
 )
+from pipeline.show.tables import verdict
 from pipeline.show.terminal import print_tables
 from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.checks import failed_hours
@@ -119,14 +120,20 @@ def query(lake: Lake, sql: str) -> list[tuple]:
         return warehouse.execute(sql).fetchall()
 
 
-def query_after(lake: Lake, change: str, sql: str) -> list[tuple]:
-    """What the warehouse answers once its rows are changed; the change is taken back."""
+@contextmanager
+def changed(lake: Lake, change: str) -> Generator[duckdb.DuckDBPyConnection]:
+    """The warehouse with its rows changed; the change is taken back."""
     with duckdb.connect(str(lake.warehouse)) as warehouse:
         warehouse.begin()
         warehouse.execute(change)
-        answer = warehouse.execute(sql).fetchall()
+        yield warehouse
         warehouse.rollback()
-        return answer
+
+
+def query_after(lake: Lake, change: str, sql: str) -> list[tuple]:
+    """What the warehouse answers once its rows are changed."""
+    with changed(lake, change) as warehouse:
+        return warehouse.execute(sql).fetchall()
 
 
 @contextmanager
@@ -654,6 +661,27 @@ def test_reached_is_within_one_published_std_or_better(
 ) -> None:
     flags = f"select mar_bilinear_reached, hits_at_10_bilinear_reached from table_3 where {BEST}"
     assert query_after(papers_model, set_metrics(mar, hits), flags) == [(reached, reached)]
+
+
+@pytest.mark.parametrize(
+    ("knows", "best", "sentence"),
+    [
+        ("false", 2.0, "The best learned model (MAR 2.0) beats"),
+        ("true", 2.0, "No learned model beats"),
+        ("variant = 'brand_new'", 1.5, "The best learned model (MAR 2.0) beats"),  # the others are ahead
+    ],
+)
+def test_the_verdict_holds_a_model_against_what_knows_no_more_as_the_leaderboard_does(
+    papers_model: Lake, knows: str, best: float, sentence: str
+) -> None:
+    change = (
+        f"update link_prediction set by_role = {knows}, mar = if(variant = 'brand_new', {best}, 2.0); "
+        "update baselines set mar = if(by_role, 1.0, 3.0)"
+    )
+    with changed(papers_model, change) as warehouse:
+        assert verdict(warehouse, "toy").startswith(sentence)
+        lost = "select not bool_or(beats_baselines) from leaderboard where learns"
+        assert warehouse.execute(lost).fetchall() == [(sentence.startswith("No"),)]
 
 
 def test_a_relation_that_is_not_the_datasets_own_names_its_dyrep(full: Lake) -> None:
