@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import duckdb
@@ -293,8 +294,8 @@ def agreement_line(row: Row, peers: Sequence[Row]) -> Line:
 
 
 def best_of(lower_is_better: bool, values: Iterable[float | None]) -> float | None:
-    """The best value there is."""
-    present = [value for value in values if value is not None]
+    """The best value there is; one that is no number is none."""
+    present = [value for value in values if value is not None and not isnan(value)]
     choose: Callable[..., float] = min if lower_is_better else max
     return choose(present) if present else None
 

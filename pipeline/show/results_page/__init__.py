@@ -20,7 +20,7 @@ from pipeline.show.results_page import (
 from pipeline.show.results_page.markdown import laid_out, table
 from pipeline.show.results_page.measured import Measured, read_measured
 from pipeline.show.results_page.parts import read_parts, write_parts
-from pipeline.show.tables import Line, best_against_counting, table_2
+from pipeline.show.tables import Line, best_against_counting, best_of, table_2
 from pipeline.sources.paper import is_the_papers
 from pipeline.variants import PAPER_INTERACTIONS
 
@@ -153,7 +153,7 @@ def papers_verdict(data: Measured) -> str:
     knows who acted.
     """
     cells = (row[f"{MAR.name}_{how}_mean"] for row in data.table_3 for how in PAPER_INTERACTIONS)
-    best = min((mean for mean in cells if mean is not None), default=None)
+    best = best_of(MAR.lower_is_better, cells)
     counted = data.best_baseline(by_role=False)
     if best is None or counted is None:
         return ""

@@ -33,7 +33,7 @@ from pipeline.schemas import (
     TRACK_RECORD_VIEWS,
     WAREHOUSE,
 )
-from pipeline.show.tables import verdict
+from pipeline.show.tables import best_of, verdict
 from pipeline.show.terminal import print_tables
 from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.checks import failed_hours
@@ -54,6 +54,7 @@ MODELS = (
     *("ldg_learned_uniform-bilinear", "ldg_learned_sparse-bilinear"),
 )
 DAYS = ("2013-01-01", "2013-01-02")
+NAN = float("nan")
 
 
 def fill(lake: Lake) -> EventTable:
@@ -682,6 +683,12 @@ def test_the_verdict_holds_a_model_against_what_knows_no_more_as_the_leaderboard
         assert verdict(warehouse, "toy").startswith(sentence)
         lost = "select not bool_or(beats_baselines) from leaderboard where learns"
         assert warehouse.execute(lost).fetchall() == [(sentence.startswith("No"),)]
+
+
+@pytest.mark.parametrize("values", [(NAN, 2.0, None, 1.0), (1.0, NAN, 2.0)])
+def test_the_best_value_is_a_number_wherever_none_stands(values: tuple[float | None, ...]) -> None:
+    assert (best_of(True, values), best_of(False, values)) == (1.0, 2.0)
+    assert best_of(True, (NAN, None)) is None
 
 
 def test_a_relation_that_is_not_the_datasets_own_names_its_dyrep(full: Lake) -> None:

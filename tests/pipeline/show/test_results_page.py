@@ -259,6 +259,11 @@ def test_a_verdict_below_table_3_is_on_the_papers_models_alone(reproduction: Lak
     assert "The best model of the paper (MAR 1.0) beats the best predictor that learns nothing and" in text
 
 
+def test_a_verdict_passes_over_a_model_whose_rank_is_no_number(changed: Lake) -> None:
+    change(changed, "link_prediction", mar="if(variant = 'dyrep', 'nan'::double, 2.0)")
+    assert "(MAR 2.0) beats" in papers_verdict(github(changed))
+
+
 def test_a_model_of_the_paper_is_not_held_against_what_knows_who_acted(changed: Lake) -> None:
     set_scores(changed, mar=2.0)
     change(changed, "baselines", mar="if(by_role, 1.0, 3.0)")
