@@ -61,7 +61,8 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     best = best_baseline(rows, by_role=trained.facts.get("by_role", False))
     if best is None:
         return Standing(metrics)
-    return Standing(metrics, baseline_label(best["baseline"]), {name: best[name] for name in names})
+    label = baseline_label(best["baseline"], best["relation"])
+    return Standing(metrics, label, {name: best[name] for name in names})
 
 
 def best_baseline(baselines: pl.DataFrame, *, by_role: bool) -> dict[str, Any] | None:

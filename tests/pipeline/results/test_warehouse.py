@@ -20,6 +20,7 @@ from rich.console import Console
 from pipeline import variants
 from pipeline.event_table import EventTable, read_event_table, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.names import baseline_label
 from pipeline.results import published
 from pipeline.results.baselines import baselines
 from pipeline.results.metrics import write_link_prediction
@@ -689,6 +690,12 @@ def test_the_verdict_holds_a_model_against_what_knows_no_more_as_the_leaderboard
 def test_the_best_value_is_a_number_wherever_none_stands(values: tuple[float | None, ...]) -> None:
     assert (best_of(True, values), best_of(False, values)) == (1.0, 2.0)
     assert best_of(True, (NAN, None)) is None
+
+
+def test_a_baseline_has_one_name_in_the_leaderboard_and_in_print(full: Lake) -> None:
+    stored = query(full, "select baseline, relation from baselines")
+    shown = query(full, "select predictor from leaderboard where not learns")
+    assert {baseline_label(*row) for row in stored} == {predictor for (predictor,) in shown}
 
 
 def test_a_relation_that_is_not_the_datasets_own_names_its_dyrep(full: Lake) -> None:
