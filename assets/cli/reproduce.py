@@ -23,7 +23,9 @@ def reproduce(data: Path) -> None:
     state = "prepared" if prepare(data, settings.home, os.environ) else "already prepared"
     click.echo(f"The paper's experiments {state}: {settings.home}")
     pinned = home_environment(settings.home) or {}
-    aside = [name for name, text in pinned.items() if os.environ.pop(name, text) != text]
+    aside = [name for name, text in pinned.items() if os.environ.get(name, text) != text]
+    # So that what an older home does not name comes neither from the shell nor from ./.env.
+    os.environ |= pinned
     click.echo(f"Settings are pinned in {settings.home / '.env'}, which here takes precedence over the shell")
     for name in aside:
         click.echo(f"  {name} of the shell is set aside: it stays {pinned[name]!r}")

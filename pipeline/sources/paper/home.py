@@ -4,11 +4,9 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from pipeline.lake import Lake, replacing, write_text
 from pipeline.rem_variants import REM
-from pipeline.settings import Settings, environment_lines, variable
+from pipeline.settings import Settings, environment_lines, read_env_file, variable
 from pipeline.sources.paper.experiments import GITHUB, SOCIAL_EVOLUTION, VARIANTS
 
 GITHUB_FILES = ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet")
@@ -26,10 +24,12 @@ PAPER_ENVIRONMENT = {
 }
 # These say where, how fast and what is refused, not what comes out; nor does following the archive.
 FREE = (
+    "LDG_CLUSTER",
     "LDG_HOME",
     "LDG_LARGEST_HOUR",
     "LDG_RETRY_SECONDS",
     "LDG_SCHEDULE",
+    "LDG_STORAGE",
     "LDG_STORE",
     "LDG_TRAININGS",
     "LDG_ALERT_WEBHOOK",
@@ -80,24 +80,27 @@ def pinned(source: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Every setting that decides a result, as the home's `.env` pins it; `source` is Social Evolution's."""
     tried = {name: environment[name] for name in PAPER_ENVIRONMENT if environment.get(name, "").strip()}
     wanted = {**PAPER_ENVIRONMENT, **tried, "LDG_SOCIAL_EVOLUTION": str(source)}
-    every = {**wanted, **Settings.from_environment(wanted).environment()}
-    return {name: text for name, text in every.items() if name not in FREE}
+    return {**wanted, **deciding(Settings.from_environment(wanted))}
+
+
+def deciding(settings: Settings) -> dict[str, str]:
+    """Every setting that decides a result, as its variable."""
+    return {name: text for name, text in settings.environment().items() if name not in FREE}
 
 
 def home_environment(home: Path) -> dict[str, str] | None:
-    """The settings in a home's `.env`, or None where there is no such file."""
-    if not (home / ".env").exists():
-        return None
-    return {name: text or "" for name, text in dotenv_values(home / ".env", interpolate=False).items()}
+    """Every setting that decides a result, as a home's `.env` has it; None where there is no such file.
+
+    What the file does not name has its default: it was written before there was such a setting.
+    """
+    path = home / ".env"
+    return deciding(Settings.from_values(read_env_file(path))) if path.exists() else None
 
 
 def differing_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
     """Which settings differ, and how."""
-    names = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
-    return "; ".join(
-        f"{name} is {theirs.get(name, 'not set')!r} there, {ours.get(name, 'not set')!r} here"
-        for name in names
-    )
+    names = sorted(name for name, text in ours.items() if theirs[name] != text)
+    return "; ".join(f"{name} is {theirs[name]!r} there, {ours[name]!r} here" for name in names)
 
 
 def is_the_papers(home: Path) -> bool:
