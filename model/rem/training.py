@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from model.checkpoint import check_identity, read_tensors, write_tensors
+from model.checkpoint import check_identity, discard, read_tensors, write_tensors
 from model.history.events import Events, load_events, statistics_of
 from model.history.reading import Pass
 from model.rem.candidates import learned_events
@@ -188,7 +188,7 @@ def train_rem(
     (folder / "model.json").unlink(missing_ok=True)
     path = folder / "checkpoint.safetensors"
     if start_over:
-        path.unlink(missing_ok=True)
+        discard(path)
     if path.exists():
         training.resume(path)
         if log is not None:

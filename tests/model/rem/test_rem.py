@@ -141,6 +141,15 @@ def test_a_checkpoint_of_another_training_is_refused(
         train_rem(toy_dataset, RemVariant(), replace(SMALL, epochs=3), tmp_path)
 
 
+def test_a_folder_in_the_place_of_a_checkpoint_is_refused_and_stays(
+    toy_dataset: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "checkpoint.safetensors").mkdir()
+    with pytest.raises(CheckpointError, match="move or remove it yourself"):
+        train_rem(toy_dataset, RemVariant(), SMALL, tmp_path, start_over=True)
+    assert (tmp_path / "checkpoint.safetensors").is_dir()
+
+
 def test_weights_and_choices_know_nothing_of_the_test_period(toy_events: Events) -> None:
     stream = toy_events.stream
     test = stream.splits[1]
