@@ -43,8 +43,9 @@ SHELL = "the shell"
 SECRET = ("alert_webhook", "alert_command", "store")
 # Variables that belong to the project and are no setting of a user's.
 SHELL_NAMES = "LDG_SHELL_NAMES"  # which variables `ldg dev` found in its shell
+STARTED_IN = "LDG_STARTED_IN"  # the folder it was started in
 DAGSTER_STORAGE = "LDG_DAGSTER_STORAGE"  # of every process of Dagster: where its home keeps runs
-INTERNAL = (SHELL_NAMES, DAGSTER_STORAGE, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
+INTERNAL = (SHELL_NAMES, STARTED_IN, DAGSTER_STORAGE, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):
@@ -405,17 +406,34 @@ class VariablesSource(EnvSettingsSource):
 
 def values_in_force() -> dict[str, Value]:
     """Every variable in force; the shell takes precedence over `$LDG_HOME/.env`, that over `./.env`."""
-    ours = {name: text for name, text in os.environ.items() if name.startswith(PREFIX)}
-    # Dagster puts the lines of ./.env into the environment when it starts: these are none of the shell's, and
-    # would outlive a change of the file.
-    names = ours.get(SHELL_NAMES, "").split(",") if SHELL_NAMES in ours else list(ours)
-    shell = {name: Value(ours[name], SHELL) for name in names if name in ours}
-    here = read_env_file(Path(".env"))
+    ours = {name: text for name, text in shell_variables().items() if name.startswith(PREFIX)}
+    shell = {name: Value(text, SHELL) for name, text in ours.items()}
+    here = read_env_file(env_file_here())
     named = {name: value for name, value in (here | shell).items() if name == "LDG_HOME"}
     inner = read_env_file(Settings.from_values(named).home / ".env")
     # A home is named from outside: a line in its own file would be about another folder than its own.
     inner.pop("LDG_HOME", None)
     return here | inner | shell
+
+
+def shell_to_remember() -> dict[str, str]:
+    """Variables by which the processes of Dagster know the shell and the folder that it is started from.
+
+    They work in another folder, and Dagster puts the lines of that one's `.env` into their environment.
+    """
+    names = [name for name in os.environ if name.startswith((PREFIX, "AWS_"))]
+    return {SHELL_NAMES: ",".join(names), STARTED_IN: str(Path.cwd())}
+
+
+def shell_variables() -> dict[str, str]:
+    """The variables of the shell, without what Dagster took from a `.env`, which may change since."""
+    names = os.environ[SHELL_NAMES].split(",") if SHELL_NAMES in os.environ else list(os.environ)
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def env_file_here() -> Path:
+    """`./.env`, of the folder in which the command was started."""
+    return Path(os.environ.get(STARTED_IN, "")) / ".env"
 
 
 def read_env_file(path: Path) -> dict[str, Value]:

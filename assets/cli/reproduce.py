@@ -17,10 +17,10 @@ def reproduce(data: Path) -> None:
     decides a result is pinned in the home's .env, which here takes precedence over the shell.
     """
     settings = home_to_write()
-    from pipeline.settings import Settings
+    from pipeline.settings import Settings, shell_variables
     from pipeline.sources.paper import home_environment, prepare
 
-    state = "prepared" if prepare(data, settings.home, os.environ) else "already prepared"
+    state = "prepared" if prepare(data, settings.home, shell_variables()) else "already prepared"
     click.echo(f"The paper's experiments {state}: {settings.home}")
     pinned = home_environment(settings.home) or {}
     aside = [name for name, text in pinned.items() if os.environ.get(name, text) != text]
