@@ -25,6 +25,7 @@ from model.rem.settings import RemSettings
 from model.rem.training import Training, train_rem
 from pipeline.lake import Lake
 from pipeline.rem_variants import GROUPS, RemVariant, rem_variants
+from pipeline.schemas import CURVES
 from tests.small_world import store_table
 
 SMALL = RemSettings(
@@ -78,6 +79,13 @@ def test_a_finished_training_holds_the_files_of_every_variant(toy_dataset: Path,
     assert (reasons["why"].str.len_chars() > 0).all()
     assert set(reasons["edge_type"]) <= {None, 0, 1}
     assert not (trained / "checkpoint.safetensors").exists()
+
+
+def test_steps_and_epochs_are_counted_as_their_columns_say(trained: Path) -> None:
+    curves = pl.read_parquet(trained / "curves.parquet")
+    for name in ("step", "epoch"):
+        (said,) = (column.description for column in CURVES.columns if column.name == name)
+        assert said.endswith(f"from {curves[name].min()}")
 
 
 def test_a_finished_training_is_not_repeated(toy_dataset: Path, trained: Path) -> None:
