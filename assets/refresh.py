@@ -18,6 +18,7 @@ from dagster import (
     in_process_executor,
     sensor,
 )
+from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from assets.lanes.results import RESULTS
 from pipeline.settings import Settings
@@ -26,13 +27,6 @@ from pipeline.sources.gharchive.versions import version_of_days
 
 REFRESH_TAG = {"ldg/refresh": "yes"}  # of the runs with which a schedule brings days
 DAYS_TAG = "ldg/days"  # of a refresh: the version of the days that it is made from
-UNFINISHED = (
-    DagsterRunStatus.QUEUED,
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-)
 STEPS = ("subnetwork", "event_table", "no_learn_baselines", "waiting_times")
 LANE = [AssetKey(["github", step]) for step in STEPS]
 RENEWED = AssetKey(["github", "renewed_models"])
@@ -65,7 +59,9 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
     looked_at, _, days_at_start = (context.cursor or " ").partition(" ")
     if looked_at == last_brought:
         return SkipReason("No schedule has brought a day since.")
-    if instance.get_runs_count(RunsFilter(job_name=refresh_what_changed.name, statuses=list(UNFINISHED))):
+    if instance.get_runs_count(
+        RunsFilter(job_name=refresh_what_changed.name, statuses=NOT_FINISHED_STATUSES)
+    ):
         return SkipReason("A refresh is at work.")
     days = version_of_days(settings.lake, *GitHub().days(settings))
     context.update_cursor(f"{last_brought} {days_at_start or days}")
