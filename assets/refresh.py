@@ -18,28 +18,44 @@ from dagster import (
     in_process_executor,
     sensor,
 )
+from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from assets.lanes.results import RESULTS
 from pipeline.settings import Settings
-from pipeline.sources.gharchive.source import GitHub
-from pipeline.sources.gharchive.versions import version_of_days
+from pipeline.sources.registry import SOURCES
+from pipeline.sources.source import DatasetSpec, Source
 
 REFRESH_TAG = {"ldg/refresh": "yes"}  # of the runs with which a schedule brings days
 DAYS_TAG = "ldg/days"  # of a refresh: the version of the days that it is made from
-UNFINISHED = (
-    DagsterRunStatus.QUEUED,
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-)
-STEPS = ("subnetwork", "event_table", "no_learn_baselines", "waiting_times")
-LANE = [AssetKey(["github", step]) for step in STEPS]
-RENEWED = AssetKey(["github", "renewed_models"])
+STEPS = ("event_table", "no_learn_baselines", "waiting_times")
 
+
+def daily_datasets(sources: Sequence[Source] = SOURCES) -> list[DatasetSpec]:
+    """The datasets whose raw material comes day by day; no setting decides which they are."""
+    return [spec for source in sources if source.is_daily for spec in source.datasets(Settings())]
+
+
+def lane(spec: DatasetSpec) -> list[AssetKey]:
+    """What of a dataset is made anew after its days, but for models: in the source, then in its chain."""
+    of_all_days = [asset for step in spec.source.steps if not step.daily for asset in step.assets]
+    return [*map(AssetKey.from_user_string, of_all_days), *(AssetKey([spec.name, step]) for step in STEPS)]
+
+
+def renewed(spec: DatasetSpec) -> AssetKey:
+    """The models of a dataset that were trained before."""
+    return AssetKey([spec.name, "renewed_models"])
+
+
+def version(settings: Settings, sources: Sequence[Source] = SOURCES) -> str:
+    """The version of the days of all sources."""
+    return "-".join(source.version(settings) for source in sources if source.is_daily)
+
+
+DAILY = daily_datasets()
 refresh_what_changed = define_asset_job(
     "refresh_what_changed",
-    selection=AssetSelection.assets(*LANE, RENEWED) | AssetSelection.groups("results"),
+    selection=AssetSelection.assets(*(key for spec in DAILY for key in (*lane(spec), renewed(spec))))
+    | AssetSelection.groups("results"),
     executor_def=in_process_executor,  # one step after the other: a process for each would cost more
     description="The dense subnetwork of the archive's days, its event table, every model that was trained "
     "before, and all results, in this order.",
@@ -65,9 +81,11 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
     looked_at, _, days_at_start = (context.cursor or " ").partition(" ")
     if looked_at == last_brought:
         return SkipReason("No schedule has brought a day since.")
-    if instance.get_runs_count(RunsFilter(job_name=refresh_what_changed.name, statuses=list(UNFINISHED))):
+    if instance.get_runs_count(
+        RunsFilter(job_name=refresh_what_changed.name, statuses=NOT_FINISHED_STATUSES)
+    ):
         return SkipReason("A refresh is at work.")
-    days = version_of_days(settings.lake, *GitHub().days(settings))
+    days = version(settings)
     context.update_cursor(f"{last_brought} {days_at_start or days}")
     if not days_at_start:
         return SkipReason("From now on: what is there is taken as made from the days that are there.")
@@ -87,9 +105,10 @@ def newest_run(instance: DagsterInstance, runs: RunsFilter) -> DagsterRun | None
     return next(iter(instance.get_runs(runs, limit=1)), None)
 
 
-def made_before(instance: DagsterInstance) -> Sequence[AssetKey]:
+def made_before(instance: DagsterInstance, specs: Sequence[DatasetSpec] = DAILY) -> Sequence[AssetKey]:
     """Which assets of a refresh were materialized before; models count where one was trained."""
-    models = instance.get_materialized_partitions(AssetKey(["github", "trained_models"]))
-    keys = [*LANE, *map(AssetKey, RESULTS)]
+    keys = dict.fromkeys([*(key for spec in specs for key in lane(spec)), *map(AssetKey, RESULTS)])
     materialized = [key for key in keys if instance.get_latest_materialization_event(key) is not None]
-    return [*materialized, *([RENEWED] if models else [])]
+    models = {spec.name: AssetKey([spec.name, "trained_models"]) for spec in specs}
+    trained = [spec for spec in specs if instance.get_materialized_partitions(models[spec.name])]
+    return [*materialized, *map(renewed, trained)]

@@ -141,7 +141,7 @@ def learn_alone(
     log: Log | None,
 ) -> bool:
     """Let a group of seeds learn under its lock; False if it has no end, since they all stopped."""
-    from model.checkpoint import CheckpointError
+    from model.checkpoint import CheckpointError, discard
     from model.seed_groups import group_checkpoint, learn_group
 
     table, folder = lake.dataset(dataset), lake.model(dataset, variant.key)
@@ -155,7 +155,7 @@ def learn_alone(
         except CheckpointError as refused:
             if log is not None:
                 log(f"{refused} The group starts over.")
-            path.unlink()
+            discard(path)
             return learn_group(table, variant, settings, folder, log, threads)
 
 

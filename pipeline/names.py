@@ -58,6 +58,6 @@ BRIEF_METRICS = (MAR, HITS_AT[10], MRR)
 
 
 def baseline_label(baseline: str, relation: str | None = None) -> str:
-    """The name of a predictor that learns nothing, as a person reads it."""
+    """The name of a predictor that learns nothing; the view `leaderboard` says the same in SQL."""
     words = baseline.replace("_", " ")
-    return f"{words}: {relation}" if relation else words
+    return f"{words}, {relation}" if relation else words

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Self, get_args
 from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Lt
-from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -45,8 +44,9 @@ SHELL = "the shell"
 SECRET = ("alert_webhook", "alert_command", "store")
 # Variables that belong to the project and are no setting of a user's.
 SHELL_NAMES = "LDG_SHELL_NAMES"  # which variables `ldg dev` found in its shell
+STARTED_IN = "LDG_STARTED_IN"  # the folder it was started in
 DAGSTER_STORAGE = "LDG_DAGSTER_STORAGE"  # of every process of Dagster: where its home keeps runs
-INTERNAL = (SHELL_NAMES, DAGSTER_STORAGE, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
+INTERNAL = (SHELL_NAMES, STARTED_IN, DAGSTER_STORAGE, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):
@@ -407,17 +407,34 @@ class VariablesSource(EnvSettingsSource):
 
 def values_in_force() -> dict[str, Value]:
     """Every variable in force; the shell takes precedence over `$LDG_HOME/.env`, that over `./.env`."""
-    ours = {name: text for name, text in os.environ.items() if name.startswith(PREFIX)}
-    # Dagster puts the lines of ./.env into the environment when it starts: these are none of the shell's, and
-    # would outlive a change of the file.
-    names = ours.get(SHELL_NAMES, "").split(",") if SHELL_NAMES in ours else list(ours)
-    shell = {name: Value(ours[name], SHELL) for name in names if name in ours}
-    here = read_env_file(Path(".env"))
+    ours = {name: text for name, text in shell_variables().items() if name.startswith(PREFIX)}
+    shell = {name: Value(text, SHELL) for name, text in ours.items()}
+    here = read_env_file(env_file_here())
     named = {name: value for name, value in (here | shell).items() if name == "LDG_HOME"}
     inner = read_env_file(Settings.from_values(named).home / ".env")
     # A home is named from outside: a line in its own file would be about another folder than its own.
     inner.pop("LDG_HOME", None)
     return here | inner | shell
+
+
+def shell_to_remember() -> dict[str, str]:
+    """Variables by which the processes of Dagster know the shell and the folder that it is started from.
+
+    They work in another folder, and Dagster puts the lines of that one's `.env` into their environment.
+    """
+    names = [name for name in os.environ if name.startswith((PREFIX, "AWS_"))]
+    return {SHELL_NAMES: ",".join(names), STARTED_IN: str(Path.cwd())}
+
+
+def shell_variables() -> dict[str, str]:
+    """The variables of the shell, without what Dagster took from a `.env`, which may change since."""
+    names = os.environ[SHELL_NAMES].split(",") if SHELL_NAMES in os.environ else list(os.environ)
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def env_file_here() -> Path:
+    """`./.env`, of the folder in which the command was started."""
+    return Path(os.environ.get(STARTED_IN, "")) / ".env"
 
 
 def read_env_file(path: Path) -> dict[str, Value]:
@@ -439,13 +456,6 @@ def read_env_file(path: Path) -> dict[str, Value]:
         for binding in bindings
         if binding.key
     }
-
-
-def home_environment(home: Path) -> dict[str, str] | None:
-    """The settings in a home's `.env`, or None where there is no such file."""
-    if not (home / ".env").exists():
-        return None
-    return {name: text or "" for name, text in dotenv_values(home / ".env", interpolate=False).items()}
 
 
 def refuse_unknown(name: str, source: str) -> None:

@@ -1,6 +1,7 @@
 """The rooms import only what they may."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -58,6 +59,15 @@ def test_assets_leave_annotations_readable_for_dagster() -> None:
 def test_the_code_location_loads_without_torch() -> None:
     script = "import sys, assets.definitions; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_name_that_a_page_places_in_a_file_is_there() -> None:
+    placed = re.compile(r"`(\w+)`\s+in\s+`((?:pipeline|model|assets)/[\w/]+\.py)`")
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for name, path in placed.findall(page.read_text(encoding="utf-8")):
+            assert re.search(rf"^(def |class )?{name}\b", (ROOT / path).read_text("utf-8"), re.MULTILINE), (
+                page
+            )
 
 
 def test_a_fixture_has_a_name_of_its_own() -> None:

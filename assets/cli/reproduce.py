@@ -17,13 +17,15 @@ def reproduce(data: Path) -> None:
     decides a result is pinned in the home's .env, which here takes precedence over the shell.
     """
     settings = home_to_write()
-    from pipeline.settings import Settings, home_environment
-    from pipeline.sources.paper import prepare_papers_home
+    from pipeline.settings import Settings, shell_variables
+    from pipeline.sources.paper import papers_environment, prepare_papers_home
 
-    state = "prepared" if prepare_papers_home(data, settings.home, os.environ) else "already prepared"
+    state = "prepared" if prepare_papers_home(data, settings.home, shell_variables()) else "already prepared"
     click.echo(f"The paper's experiments {state}: {settings.home}")
-    pinned = home_environment(settings.home) or {}
-    aside = [name for name, text in pinned.items() if os.environ.pop(name, text) != text]
+    pinned = papers_environment(settings.home) or {}
+    aside = [name for name, text in pinned.items() if os.environ.get(name, text) != text]
+    # So that what an older home does not name comes neither from the shell nor from ./.env.
+    os.environ |= pinned
     click.echo(f"Settings are pinned in {settings.home / '.env'}, which here takes precedence over the shell")
     for name in aside:
         click.echo(f"  {name} of the shell is set aside: it stays {pinned[name]!r}")

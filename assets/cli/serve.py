@@ -64,9 +64,9 @@ def become_dagster(module: str, *arguments: str) -> None:
     """
     settings = home_to_write()
     from assets.store import PROJECT, dagster_environment
-    from pipeline.settings import PREFIX, SHELL_NAMES
+    from pipeline.settings import shell_to_remember
 
     os.environ |= dagster_environment(settings)
-    os.environ[SHELL_NAMES] = ",".join(name for name in os.environ if name.startswith(PREFIX))
+    os.environ |= shell_to_remember()
     os.chdir(PROJECT)
     os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - this interpreter

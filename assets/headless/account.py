@@ -69,10 +69,10 @@ class Account:
         """Everything is made: the paper's tables for it, and where it is."""
         lake = self.settings.lake
         print_tables(lake, self.console)
-        self.console.print(f"\nDone in {duration(seconds)}.")
-        self.console.print(f"  warehouse  {lake.warehouse}")
-        self.console.print(f"  report     {lake.report}")
-        self.console.print(f"  UI         {self.ui}")
+        self.remark(f"\nDone in {duration(seconds)}.")
+        self.remark(f"  warehouse  {lake.warehouse}")
+        self.remark(f"  report     {lake.report}")
+        self.remark(f"  UI         {self.ui}")
 
     @property
     def ui(self) -> str:

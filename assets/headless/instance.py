@@ -2,18 +2,13 @@
 
 import os
 
-from dagster import DagsterInstance, DagsterRunStatus, RunsFilter
+from dagster import DagsterInstance, RunsFilter
+from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from assets.store import PROJECT, dagster_environment
 from pipeline.settings import Settings
 
 HEADLESS = {"ldg/headless": "yes"}  # the tag of every run of the launcher
-UNFINISHED = [
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-]
 NOOP_LOGS = "dagster._core.storage.noop_compute_log_manager"
 
 
@@ -33,8 +28,10 @@ def instance_of(settings: Settings) -> DagsterInstance:
 def bury_dead_runs(instance: DagsterInstance) -> None:
     """Fail the runs of killed launchers, and free the pool slots they may hold.
 
-    Whoever holds the home's lock is the only launcher alive, so that all other headless runs are dead.
+    Whoever holds the home's lock is the only launcher alive, so that all other headless runs are dead. One
+    that the UI ran again has the tags of the first, and is the UI's.
     """
-    for dead in instance.get_runs(RunsFilter(statuses=UNFINISHED, tags=HEADLESS)):
-        instance.report_run_failed(dead, "its process is gone")
-        instance.event_log_storage.free_concurrency_slots_for_run(dead.run_id)
+    for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES, tags=HEADLESS)):
+        if run.parent_run_id is None:
+            instance.report_run_failed(run, "its process is gone")
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)

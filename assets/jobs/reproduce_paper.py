@@ -9,8 +9,8 @@ from dagster import Config, Failure, JobDefinition, OpExecutionContext, Resource
 from pydantic import Field
 
 from assets.headless.instance import PROJECT
-from pipeline.settings import Settings, home_environment
-from pipeline.sources.paper import is_the_papers
+from pipeline.settings import Settings
+from pipeline.sources.paper import is_the_papers, papers_environment
 
 LONGEST_END = 60.0  # seconds in which the launcher keeps what is done
 
@@ -55,7 +55,7 @@ def data_of_prepared_home(home: Path) -> str:
             "This home is not that of the paper's experiments: name the folder with its data in the config "
             "(ops, reproduce, config, data), or start the UI on a home that `make reproduce` prepared."
         )
-    source = (home_environment(home) or {})["LDG_SOCIAL_EVOLUTION"]
+    source = (papers_environment(home) or {})["LDG_SOCIAL_EVOLUTION"]
     return str(Path(source).parents[1])
 
 

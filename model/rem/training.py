@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from model.checkpoint import check_identity, read_tensors, write_tensors
+from model.checkpoint import check_identity, discard, read_tensors, write_tensors
 from model.history.events import Events, load_events, statistics_of_events
 from model.history.reading import Pass
 from model.rem.ldg import TrainedLdg, trained_ldg
@@ -196,7 +196,7 @@ def train_rem(
     (folder / "model.json").unlink(missing_ok=True)
     path = folder / "checkpoint.safetensors"
     if start_over:
-        path.unlink(missing_ok=True)
+        discard(path)
     if path.exists():
         training.resume(path)
         if log is not None:

@@ -14,6 +14,7 @@ from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, read_parquet
 from pipeline.names import BRIEF_METRICS, MAR, baseline_label
 from pipeline.results.metrics import by_split, ranked_events
+from pipeline.results.stored import missing_columns
 from pipeline.results.tables import create_view
 from pipeline.results.trained import TrainedVariant
 from pipeline.schemas import BASELINES, VIEWS
@@ -25,7 +26,7 @@ FLAT = 1e-6  # a graph whose weights vary by less tells no pair from another
 class Standing:
     """Test metrics of a training, mean over seeds, and those of the best predictor that learns nothing.
 
-    `baseline` is empty while the baselines of the same event table are not made.
+    `baseline` is empty while the baselines of the same event table are not made, or not by this version.
     """
 
     metrics: Mapping[str, float]
@@ -53,11 +54,15 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     path = lake.dataset(trained.dataset) / "baselines.parquet"
     if not path.exists():
         return Standing(metrics)
-    rows = read_parquet(path).filter(pl.col("fingerprint") == trained.fingerprint)
+    stored = read_parquet(path)
+    if missing_columns(stored, BASELINES):  # the warehouse says so in `left_out`
+        return Standing(metrics)
+    rows = stored.filter(pl.col("fingerprint") == trained.fingerprint)
     best = best_baseline(rows, by_role=trained.facts.get("by_role", False))
     if best is None:
         return Standing(metrics)
-    return Standing(metrics, baseline_label(best["baseline"]), {name: best[name] for name in names})
+    label = baseline_label(best["baseline"], best["relation"])
+    return Standing(metrics, label, {name: best[name] for name in names})
 
 
 def best_baseline(baselines: pl.DataFrame, *, by_role: bool) -> dict[str, Any] | None:

@@ -60,6 +60,11 @@ def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:
         yield read_parquet(path)
 
 
+def missing_columns(rows: pl.DataFrame, table: Table) -> set[str]:
+    """The columns that stored rows of a result table lack: an earlier version made them."""
+    return set(table.stored().names) - set(rows.columns)
+
+
 def read_result(lake: Lake, result: str, table: EventTable) -> pl.DataFrame | None:
     """The rows of a result table made from this very event table, or None when there is none."""
     belongs = (pl.col("dataset") == table.name) & (pl.col("fingerprint") == table.metadata["fingerprint"])

@@ -13,7 +13,7 @@ from pipeline.results import published
 from pipeline.results.dataset_stats import dataset_stats
 from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
 from pipeline.results.predictions import predictions
-from pipeline.results.stored import result_rows
+from pipeline.results.stored import missing_columns, result_rows
 from pipeline.results.tables import create, create_view, insert
 from pipeline.results.trainings import trainings
 from pipeline.schemas import (
@@ -121,7 +121,7 @@ def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
         create(warehouse, table)
         for stored in result_rows(lake, table.name):
             rows = stored.join(present, on="dataset", how="left", maintain_order="left").with_columns(
-                reason=why_left_out(set(table.stored().names) - set(stored.columns)), stale=is_stale
+                reason=why_left_out(missing_columns(stored, table)), stale=is_stale
             )
             shown, ghosts = (
                 rows.filter(pl.col("reason").is_null()),

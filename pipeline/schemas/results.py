@@ -3,6 +3,7 @@
 from pipeline.schemas.columns import BY_ROLE, DATASET, METRIC_COLUMNS, MODEL
 from pipeline.schemas.table import (
     COUNT,
+    FINGERPRINT,
     FLAG,
     NUMBER,
     SMALL,
@@ -16,7 +17,7 @@ from pipeline.schemas.table import (
 )
 from pipeline.schemas.trained import CURVES
 
-DATED = (TABLE_END, STALE)
+DATED = (TABLE_END, STALE, FINGERPRINT)
 
 LINK_PREDICTION = Table(
     "link_prediction",

@@ -75,12 +75,12 @@ class Table:
         return rows.select(pl.col(column.name).cast(column.dtype) for column in self.columns)
 
     def stored(self) -> "Table":
-        """A result table as its Parquet file has it: each row names the event table it was made from.
+        """A result table as its Parquet file has it.
 
-        Whether that table has changed since is not in a file, only the warehouse can tell.
+        Whether the event table of a row has changed since is not in a file, only the warehouse can tell.
         """
-        lasting = (column for column in self.columns if column != STALE)
-        return Table(self.name, self.description, (*lasting, FINGERPRINT))
+        lasting = tuple(column for column in self.columns if column != STALE)
+        return Table(self.name, self.description, lasting)
 
 
 def tables_by_name(tables: Iterable[Table]) -> dict[str, Table]:

@@ -22,8 +22,8 @@ CURVES = Table(
     "One row per seed and optimizer step.",
     (
         SEED,
-        Column("step", COUNT, "number of the step, from 0"),
-        Column("epoch", COUNT, "number of the epoch, from 0"),
+        Column("step", COUNT, "number of the step, from 1"),
+        Column("epoch", COUNT, "number of the epoch, from 1"),
         Column("loss_events", NUMBER, "loss of the events"),
         Column("loss_nonevents", NUMBER, "loss of the sampled non-events"),
         Column("loss_kl", NUMBER, "KL term"),

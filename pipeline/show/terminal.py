@@ -22,7 +22,8 @@ def print_tables(lake: Lake, console: Console) -> None:
 
 def terminal_table(printed: PrintedTable) -> Table:
     """A printed table for a terminal, its sections ruled off from one another."""
-    table = Table(title=Text(printed.title), caption="\n".join(printed.notes) or None)
+    notes = Text("\n".join(printed.notes), style="table.caption")
+    table = Table(title=Text(printed.title), caption=notes if printed.notes else None)
     for heading in printed.stub:
         table.add_column(heading)
     for group in printed.groups:

@@ -88,3 +88,7 @@ class Source(ABC):
     def days(self, settings: Settings) -> tuple[date, date]:
         """The first and last file day that the daily steps bring."""
         raise NotImplementedError(f"{type(self).__name__} has no daily steps")
+
+    def version(self, settings: Settings) -> str:
+        """The version of these days: another one if and only if what was read of them is another."""
+        raise NotImplementedError(f"{type(self).__name__} has no daily steps")

@@ -1,6 +1,5 @@
 """A bucket of S3-compatible storage: objects read, and written on condition; every failure is a sentence."""
 
-import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pipeline.settings import SettingError, read_env_file
+from pipeline.settings import SettingError, env_file_here, read_env_file, shell_variables
 from pipeline.sources.urls import shown_address
 
 # The AWS tools' own variables; the name on the right is the client's.
@@ -58,8 +57,8 @@ class Bucket:
     @classmethod
     def of(cls, address: str, home: Path, **more: Any) -> "Bucket":  # noqa: ANN401 - its other fields
         """The bucket at an address, reached as the AWS_… variables of the shell and the `.env` files say."""
-        files = read_env_file(Path(".env")) | read_env_file(home / ".env")
-        texts = {name: value.text for name, value in files.items()} | dict(os.environ)
+        files = read_env_file(env_file_here()) | read_env_file(home / ".env")
+        texts = {name: value.text for name, value in files.items()} | shell_variables()
         options = {option: texts[name] for name, option in VARIABLES.items() if texts.get(name)}
         return cls(address, options, **more)
 

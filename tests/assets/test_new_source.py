@@ -1,20 +1,21 @@
 """A raw source is one object: the one of CONTRIBUTING.md gets a lane, its raw files and its event table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 import pytest
-from dagster import AssetKey, Definitions
+from dagster import AssetKey, AssetMaterialization, DagsterInstance, Definitions
 
 from assets.cli.doctor import source_findings
 from assets.headless.plan import left_out, table_steps
 from assets.headless.steps import Step
 from assets.lanes.dataset import dataset_chain
+from assets.refresh import daily_datasets, made_before, version
 from pipeline.event_table import read_event_table
 from pipeline.settings import Settings
 from pipeline.sources.registry import SOURCES, registry
-from pipeline.sources.source import DatasetSpec, Place, Source
+from pipeline.sources.source import DatasetSpec, Place, RawStep, Source
 from tests.contributing import example
 
 
@@ -52,6 +53,33 @@ def test_the_lane_of_a_new_source_is_materialized_from_its_raw_files(
     built = read_event_table(settings.lake.dataset("letters"))
     assert built.nodes["name"].to_list() == ["ann", "bob"]
     assert pl.read_parquet(settings.lake.dataset("letters") / "baselines.parquet").height
+
+
+def test_a_source_that_comes_day_by_day_is_refreshed_as_far_as_it_was_made(
+    letters: Source, settings: Settings
+) -> None:
+    (spec,) = letters.datasets(settings)
+
+    class DailyLetters(Source):
+        title = "Letters, day by day"
+        steps = (RawStep(("letters_files",), daily=True), RawStep(("letters/index",)))
+
+        def datasets(self, settings: Settings) -> list[DatasetSpec]:
+            return [replace(spec, source=self)]
+
+        def version(self, settings: Settings) -> str:
+            return "of these letters"
+
+    sources = (*SOURCES, DailyLetters())
+    assert version(settings, sources).endswith("-of these letters")
+    specs = daily_datasets(sources)
+    assert [spec.name for spec in specs] == ["github", "letters"]
+    made = [AssetKey(["letters", step]) for step in ("index", "event_table")]
+    trained = AssetMaterialization(AssetKey(["letters", "trained_models"]), partition="rem-history")
+    with DagsterInstance.ephemeral() as instance:
+        for event in (*map(AssetMaterialization, [*made, AssetKey("letters_files")]), trained):
+            instance.report_runless_asset_event(event)
+        assert made_before(instance, specs) == [*made, AssetKey(["letters", "renewed_models"])]
 
 
 def test_a_headless_run_brings_the_raw_files_before_the_table(letters: Source, settings: Settings) -> None:

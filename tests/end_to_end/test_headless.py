@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from dagster import AssetKey, DagsterRunStatus, RunsFilter
+from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from assets.definitions import build_definitions
-from assets.headless.instance import UNFINISHED, instance_of
+from assets.headless.instance import instance_of
 from assets.headless.steps import Step, materialize
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
@@ -102,7 +103,7 @@ def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(
     assert not trainings_at_work(ready_to_train)
     assert len(list(ready_to_train.glob("models/*/*/checkpoint.safetensors"))) == 2
     with instance_of(Settings(home=ready_to_train)) as instance:
-        assert not instance.get_runs(RunsFilter(statuses=UNFINISHED))
+        assert not instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES))
         assert len(instance.get_runs(RunsFilter(statuses=[DagsterRunStatus.FAILURE]))) == 2
 
 

@@ -36,7 +36,8 @@ def test_a_place_for_a_table_that_there_is_not_is_told() -> None:
 
 def test_a_stored_result_names_the_event_table_it_was_made_from() -> None:
     for table in RESULTS.values():
-        assert [*table.stored().names[:-1], "stale"] == table.names
+        *lasting, fingerprint = table.stored().names
+        assert [*lasting, "stale", fingerprint] == table.names
         assert table.stored().names[-2:] == ["as_of", "fingerprint"]
 
 

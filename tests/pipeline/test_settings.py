@@ -10,7 +10,15 @@ import pytest
 from dotenv import dotenv_values
 from pydantic import ValidationError
 
-from pipeline.settings import INTERNAL, SettingError, Settings, environment_lines, read_env_file, variable
+from pipeline.settings import (
+    INTERNAL,
+    SettingError,
+    Settings,
+    environment_lines,
+    read_env_file,
+    shell_to_remember,
+    variable,
+)
 from pipeline.show.settings_page import EXAMPLE, PAGE, example_file, settings_page
 
 ROOT = Path(__file__).parents[2]
@@ -191,6 +199,20 @@ def test_every_setting_says_what_it_sets() -> None:
 def test_settings_need_neither_dagster_nor_torch() -> None:
     script = "import sys, pipeline.settings; sys.exit(bool({'torch', 'dagster'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
+
+
+def test_the_ui_reads_the_file_of_the_folder_in_which_it_was_started(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, seeds in (("here", 7), ("project", 3)):
+        (elsewhere / folder).mkdir()
+        (elsewhere / folder / ".env").write_text(f"LDG_SEEDS={seeds}\n")
+    monkeypatch.chdir(elsewhere / "here")
+    for name, text in shell_to_remember().items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.chdir(elsewhere / "project")
+    monkeypatch.setenv("LDG_SEEDS", "3")  # by Dagster, from the file of that folder
+    assert Settings.load().seeds == 7
 
 
 def test_what_the_ui_copied_from_a_file_into_the_environment_is_none_of_the_shells(

@@ -11,7 +11,7 @@ from pipeline.show.results_page.claims import claims_at_a_glance
 from pipeline.show.results_page.markdown import markdown_of_printed
 from pipeline.show.results_page.measured import Measured
 from pipeline.show.results_page.parts import HEAD
-from pipeline.show.tables import Line, best_against_counting
+from pipeline.show.tables import Line, best_against_counting, best_of
 from pipeline.variants import PAPER_INTERACTIONS
 
 
@@ -85,13 +85,15 @@ def table_3_in_short(data: Measured) -> list[str]:
 def papers_verdict(data: Measured) -> str:
     """The sentence below the paper's Table 3: whether a model of it beats what learns nothing; empty without.
 
-    The second part has the models beyond the paper, so this one speaks of the paper's alone.
+    The second part has the models beyond the paper, so this one speaks of the paper's alone, none of which
+    knows who acted.
     """
     cells = (row[f"{MAR.name}_{how}_mean"] for row in data.table_3 for how in PAPER_INTERACTIONS)
-    best = min((mean for mean in cells if mean is not None), default=None)
-    if best is None or not data.baselines:
+    best = best_of(MAR.lower_is_better, cells)
+    counted = data.best_baseline(by_role=False)
+    if best is None or counted is None:
         return ""
-    return best_against_counting("model of the paper", best, data.baselines[0]) + "\n"
+    return best_against_counting("model of the paper", best, counted) + "\n"
 
 
 def table_4_in_short(datasets: list[Measured], evidence: str) -> list[str]:

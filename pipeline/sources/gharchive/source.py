@@ -9,6 +9,7 @@ from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork import read_subnetwork, subnetwork_table
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
+from pipeline.sources.gharchive.versions import version_of_days
 from pipeline.sources.source import DatasetSpec, Log, Place, RawStep, Source
 from pipeline.storage.things import subnetwork
 
@@ -44,6 +45,10 @@ class GitHub(Source):
     def days(self, settings: Settings) -> tuple[date, date]:
         """From the first day of earlier follows to the end of the window."""
         return settings.github_history, settings.last_github_day()
+
+    def version(self, settings: Settings) -> str:
+        """The version of the accounts of these days."""
+        return version_of_days(settings.lake, *self.days(settings))
 
 
 def github_table(settings: Settings) -> EventTable:

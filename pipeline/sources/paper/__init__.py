@@ -11,6 +11,7 @@ from pipeline.sources.paper.home import (
     GITHUB_TOML,
     PaperError,
     is_the_papers,
+    papers_environment,
     prepare_papers_home,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "PaperError",
     "is_the_papers",
     "paper_trainings",
+    "papers_environment",
     "prepare_papers_home",
 ]

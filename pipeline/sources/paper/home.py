@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pipeline.lake import Lake, replacing, write_text
 from pipeline.rem_variants import REM
-from pipeline.settings import Settings, environment_lines, home_environment, variable
+from pipeline.settings import Settings, environment_lines, read_env_file, variable
 from pipeline.sources.paper.experiments import GITHUB, SOCIAL_EVOLUTION, VARIANTS
 
 GITHUB_FILES = ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet")
@@ -24,10 +24,12 @@ PAPER_ENVIRONMENT = {
 }
 # These say where, how fast and what is refused, not what comes out; nor does following the archive.
 FREE = (
+    "LDG_CLUSTER",
     "LDG_HOME",
     "LDG_LARGEST_HOUR",
     "LDG_RETRY_SECONDS",
     "LDG_SCHEDULE",
+    "LDG_STORAGE",
     "LDG_STORE",
     "LDG_TRAININGS",
     "LDG_ALERT_WEBHOOK",
@@ -50,7 +52,7 @@ def prepare_papers_home(data: Path, home: Path, environment: Mapping[str, str]) 
     check_data(data)
     ours = pinned((data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE).resolve(), environment)
     path = home / ".env"
-    theirs = home_environment(home)
+    theirs = papers_environment(home)
     if theirs is not None and theirs != ours:
         raise PaperError(
             f"{path} holds other settings: {differing_settings(theirs, ours)}. "
@@ -78,20 +80,30 @@ def pinned(source: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Every setting that decides a result, as the home's `.env` pins it; `source` is Social Evolution's."""
     tried = {name: environment[name] for name in PAPER_ENVIRONMENT if environment.get(name, "").strip()}
     wanted = {**PAPER_ENVIRONMENT, **tried, "LDG_SOCIAL_EVOLUTION": str(source)}
-    every = {**wanted, **Settings.from_environment(wanted).environment()}
-    return {name: text for name, text in every.items() if name not in FREE}
+    return {**wanted, **deciding(Settings.from_environment(wanted))}
+
+
+def deciding(settings: Settings) -> dict[str, str]:
+    """Every setting that decides a result, as its variable."""
+    return {name: text for name, text in settings.environment().items() if name not in FREE}
+
+
+def papers_environment(home: Path) -> dict[str, str] | None:
+    """Every setting that decides a result, as a home's `.env` has it; None where there is no such file.
+
+    What the file does not name has its default: it was written before there was such a setting.
+    """
+    path = home / ".env"
+    return deciding(Settings.from_values(read_env_file(path))) if path.exists() else None
 
 
 def differing_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
     """Which settings differ, and how."""
-    names = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
-    return "; ".join(
-        f"{name} is {theirs.get(name, 'not set')!r} there, {ours.get(name, 'not set')!r} here"
-        for name in names
-    )
+    names = sorted(name for name, text in ours.items() if theirs[name] != text)
+    return "; ".join(f"{name} is {theirs[name]!r} there, {ours[name]!r} here" for name in names)
 
 
 def is_the_papers(home: Path) -> bool:
     """Whether a home has the paper's settings, not those of a trial."""
-    pins = home_environment(home) or {}
+    pins = papers_environment(home) or {}
     return pins == pinned(Path(pins.get("LDG_SOCIAL_EVOLUTION", "")), {})

@@ -25,6 +25,7 @@ from model.rem.settings import RemSettings
 from model.rem.training import Training, train_rem
 from pipeline.lake import Lake
 from pipeline.rem_variants import GROUPS, RemVariant, rem_variants
+from pipeline.schemas import CURVES
 from tests.small_world import store_table
 
 SMALL = RemSettings(
@@ -78,6 +79,13 @@ def test_a_finished_training_holds_the_files_of_every_variant(toy_dataset: Path,
     assert (reasons["why"].str.len_chars() > 0).all()
     assert set(reasons["edge_type"]) <= {None, 0, 1}
     assert not (trained / "checkpoint.safetensors").exists()
+
+
+def test_steps_and_epochs_are_counted_as_their_columns_say(trained: Path) -> None:
+    curves = pl.read_parquet(trained / "curves.parquet")
+    for name in ("step", "epoch"):
+        (said,) = (column.description for column in CURVES.columns if column.name == name)
+        assert said.endswith(f"from {curves[name].min()}")
 
 
 def test_a_finished_training_is_not_repeated(toy_dataset: Path, trained: Path) -> None:
@@ -139,6 +147,15 @@ def test_a_checkpoint_of_another_training_is_refused(
     Training(toy_events, RemVariant(), SMALL).save(tmp_path / "checkpoint.safetensors")
     with pytest.raises(CheckpointError, match="another training"):
         train_rem(toy_dataset, RemVariant(), replace(SMALL, epochs=3), tmp_path)
+
+
+def test_a_folder_in_the_place_of_a_checkpoint_is_refused_and_stays(
+    toy_dataset: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "checkpoint.safetensors").mkdir()
+    with pytest.raises(CheckpointError, match="move or remove it yourself"):
+        train_rem(toy_dataset, RemVariant(), SMALL, tmp_path, start_over=True)
+    assert (tmp_path / "checkpoint.safetensors").is_dir()
 
 
 def test_weights_and_choices_know_nothing_of_the_test_period(toy_events: Events) -> None:

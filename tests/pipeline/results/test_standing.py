@@ -81,6 +81,23 @@ def test_baselines_of_another_table_are_none(lake: Lake, one_training: TrainedVa
     assert standing(lake, one_training).lost == []
 
 
+def test_a_baseline_is_named_with_the_relation_it_stands_on(lake: Lake, one_training: TrainedVariant) -> None:
+    path = lake.dataset("toy") / "baselines.parquet"
+    write_parquet(read_parquet(path).filter(baseline="associates", relation="Friend"), path)
+    assert standing(lake, one_training).baseline == "associates, Friend"
+
+
+@pytest.mark.parametrize("column", ["by_role", "fingerprint"])
+def test_baselines_of_an_earlier_version_are_none(
+    lake: Lake, one_training: TrainedVariant, column: str
+) -> None:
+    path = lake.dataset("toy") / "baselines.parquet"
+    write_parquet(read_parquet(path).drop(column), path)
+    stands = standing(lake, one_training)
+    assert stands.metrics.keys() == {"mar", "hits_at_10", "mrr"}
+    assert stands.of_baseline is None
+
+
 def test_a_model_that_ranks_no_better_is_told_by_how_much() -> None:
     stands = Standing({"mar": 7.0}, "recency", {"mar": 7.0})
     assert stands.lost == ["MAR 7.0, recency has 7.0"]

@@ -20,6 +20,7 @@ from rich.console import Console
 from pipeline import variant_names
 from pipeline.event_table import EventTable, read_event_table, write_event_table
 from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.names import baseline_label
 from pipeline.results import published
 from pipeline.results.baselines import baselines
 from pipeline.results.dataset_stats import dataset_stats
@@ -34,6 +35,7 @@ from pipeline.schemas import (
     TRACK_RECORD_VIEWS,
     WAREHOUSE,
 )
+from pipeline.show.tables import best_of, table_3_verdict
 from pipeline.show.terminal import print_tables
 from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.checks import failed_hours
@@ -54,6 +56,7 @@ MODELS = (
     *("ldg_learned_uniform-bilinear", "ldg_learned_sparse-bilinear"),
 )
 DAYS = ("2013-01-01", "2013-01-02")
+NAN = float("nan")
 
 
 def fill(lake: Lake) -> EventTable:
@@ -120,14 +123,20 @@ def query(lake: Lake, sql: str) -> list[tuple]:
         return warehouse.execute(sql).fetchall()
 
 
-def query_after(lake: Lake, change: str, sql: str) -> list[tuple]:
-    """What the warehouse answers once its rows are changed; the change is taken back."""
+@contextmanager
+def changed(lake: Lake, change: str) -> Generator[duckdb.DuckDBPyConnection]:
+    """The warehouse with its rows changed; the change is taken back."""
     with duckdb.connect(str(lake.warehouse)) as warehouse:
         warehouse.begin()
         warehouse.execute(change)
-        answer = warehouse.execute(sql).fetchall()
+        yield warehouse
         warehouse.rollback()
-        return answer
+
+
+def query_after(lake: Lake, change: str, sql: str) -> list[tuple]:
+    """What the warehouse answers once its rows are changed."""
+    with changed(lake, change) as warehouse:
+        return warehouse.execute(sql).fetchall()
 
 
 @contextmanager
@@ -252,7 +261,7 @@ def test_result_files_have_the_columns_and_types_of_their_schema(full: Lake) -> 
 
 def test_rows_are_those_of_the_files(full: Lake) -> None:
     for table in ("link_prediction", "link_prediction_by_slot", "attention_auc", "training_curves"):
-        stored = pl.read_parquet(full.results / f"{table}.parquet").drop("fingerprint")
+        stored = pl.read_parquet(full.results / f"{table}.parquet")
         assert query(full, f"select * exclude (stale) from {table}") == stored.rows()
     assert query(full, "select count(*) from baselines") == [(14,)]
     assert query(full, "select count(*), sum(events), sum(kept) from gharchive_files") == [(4, 6, 2)]
@@ -394,6 +403,17 @@ def test_results_of_an_earlier_event_table_are_shown_with_their_date_until_newer
             (False, True),
             (True, False),
         ]  # the baselines are of the earlier table
+
+
+def test_results_of_two_earlier_event_tables_are_not_held_against_each_other(
+    outgrown: Lake, lake: Lake
+) -> None:
+    """Both are stale, and their newest events are of the same moment."""
+    path = copy_of(outgrown, lake).dataset("toy") / "baselines.parquet"
+    write_parquet(pl.read_parquet(path).with_columns(fingerprint=pl.lit("another")), path)
+    build_warehouse(lake)
+    learned = "select distinct beats_baselines from leaderboard where learns"
+    assert query(lake, learned) == [(None,)]
 
 
 def test_a_model_that_is_being_trained_anew_keeps_its_last_results(troubled: Lake) -> None:
@@ -644,6 +664,39 @@ def test_reached_is_within_one_published_std_or_better(
 ) -> None:
     flags = f"select mar_bilinear_reached, hits_at_10_bilinear_reached from table_3 where {BEST}"
     assert query_after(papers_model, set_metrics(mar, hits), flags) == [(reached, reached)]
+
+
+@pytest.mark.parametrize(
+    ("knows", "best", "sentence"),
+    [
+        ("false", 2.0, "The best learned model (MAR 2.0) beats"),
+        ("true", 2.0, "No learned model beats"),
+        ("variant = 'brand_new'", 1.5, "The best learned model (MAR 2.0) beats"),  # the others are ahead
+    ],
+)
+def test_the_verdict_holds_a_model_against_what_knows_no_more_as_the_leaderboard_does(
+    papers_model: Lake, knows: str, best: float, sentence: str
+) -> None:
+    change = (
+        f"update link_prediction set by_role = {knows}, mar = if(variant = 'brand_new', {best}, 2.0); "
+        "update baselines set mar = if(by_role, 1.0, 3.0)"
+    )
+    with changed(papers_model, change) as warehouse:
+        assert table_3_verdict(warehouse, "toy").startswith(sentence)
+        lost = "select not bool_or(beats_baselines) from leaderboard where learns"
+        assert warehouse.execute(lost).fetchall() == [(sentence.startswith("No"),)]
+
+
+@pytest.mark.parametrize("values", [(NAN, 2.0, None, 1.0), (1.0, NAN, 2.0)])
+def test_the_best_value_is_a_number_wherever_none_stands(values: tuple[float | None, ...]) -> None:
+    assert (best_of(True, values), best_of(False, values)) == (1.0, 2.0)
+    assert best_of(True, (NAN, None)) is None
+
+
+def test_a_baseline_has_one_name_in_the_leaderboard_and_in_print(full: Lake) -> None:
+    stored = query(full, "select baseline, relation from baselines")
+    shown = query(full, "select predictor from leaderboard where not learns")
+    assert {baseline_label(*row) for row in stored} == {predictor for (predictor,) in shown}
 
 
 def test_a_relation_that_is_not_the_datasets_own_names_its_dyrep(full: Lake) -> None:

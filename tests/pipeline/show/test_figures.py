@@ -135,7 +135,7 @@ def test_bars_hold_every_predictor_once_best_first(drawn_home):
     best = predictors.sort("mar")["baseline"][0].replace("_", " ")
     assert rows.filter(pl.col("what") == NO_LEARNING)["who"][0] == best
     assert rows["mar"].is_sorted()
-    assert "associates: Follow" in rows["who"]
+    assert "associates, Follow" in rows["who"]
 
 
 def decoded(picture: bytes) -> np.ndarray:

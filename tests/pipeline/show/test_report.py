@@ -3,6 +3,7 @@ import json
 import shutil
 import zlib
 from collections import Counter
+from datetime import date
 from html.parser import HTMLParser
 
 import numpy as np
@@ -27,6 +28,7 @@ from pipeline.show.report.explorer import (
 )
 from pipeline.show.report.layout import layout
 from pipeline.show.tables import Cell
+from pipeline.sources.gharchive.account import account_path
 from tests.pipeline.show.drawn import IN_A_PAGE
 from tests.small_world import store_results
 
@@ -118,7 +120,10 @@ def test_every_image_has_a_description_and_every_field_a_label(report_text):
 def test_tables_mark_the_best_values_and_say_what_no_learning_gives(report_text):
     assert 'class="best"' in report_text
     assert "No learning at all" in report_text
-    assert "No learned model beats the best predictor that learns nothing: online" in report_text
+    assert (
+        "No learned model beats the best predictor that learns nothing and knows no more: online"
+        in report_text
+    )
     assert "Table 2." in report_text
     assert "Table 3." in report_text
     assert "Table 4." in report_text
@@ -153,7 +158,9 @@ def test_a_report_of_an_empty_lake_is_still_a_page(tmp_path):
 
 @pytest.fixture(scope="module")
 def outdated_text(tmp_path_factory) -> str:
-    """The report of a home with a model of an earlier event table, and results of a dataset that is gone."""
+    """The report of a home with a model of an earlier event table, results of a dataset that is gone, and a
+    day whose account cannot be read.
+    """
     lake = Lake(tmp_path_factory.mktemp("outdated"))
     store_results(lake, variants=["dyrep-concat"], seeds=1)
     folder = lake.model("toy", "dyrep-concat")
@@ -161,12 +168,20 @@ def outdated_text(tmp_path_factory) -> str:
     results = lake.results / "link_prediction.parquet"
     rows = pl.read_parquet(results)
     write_parquet(pl.concat([rows, rows.with_columns(dataset=pl.lit("gone"))]), results)
+    damaged = account_path(lake, date(2013, 1, 2))
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"PAR1, but not really")
     build_warehouse(lake)
     return write_report(lake).read_text(encoding="utf-8")
 
 
 def test_results_that_the_tables_leave_out_are_named_with_the_reason(outdated_text):
     assert "the dataset is gone" in outdated_text
+
+
+def test_an_account_that_cannot_be_read_is_named_without_a_number_of_rows(outdated_text):
+    assert "<li>gharchive_files: github/date=2013-01-02.parquet cannot be read: " in outdated_text
+    assert "<li>gone, link_prediction: 2 rows, the dataset is gone</li>" in outdated_text
 
 
 def test_models_of_an_earlier_event_table_are_named_but_not_explored(outdated_text):

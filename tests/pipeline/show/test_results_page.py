@@ -25,7 +25,7 @@ from pipeline.show.results_page.hindsight import hindsight
 from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import Measured, read_measured
 from pipeline.show.results_page.paper_evidence import paper_evidence
-from pipeline.show.results_page.paper_part import paper_text
+from pipeline.show.results_page.paper_part import paper_text, papers_verdict
 from pipeline.show.results_page.parts import HEAD, read_parts
 from pipeline.show.results_page.places import evidence_of, page_of
 from pipeline.sources import paper
@@ -245,10 +245,26 @@ def test_the_papers_data_come_in_its_order_with_published_figures_beside_ours(
 
 def test_a_verdict_below_table_3_is_on_the_papers_models_alone(reproduction: Lake, changed: Lake) -> None:
     text = paper_text(read_measured(reproduction), [], "evidence.md")
-    assert text.count("No model of the paper beats the best predictor that learns nothing: freq") == 2
+    assert (
+        text.count(
+            "No model of the paper beats the best predictor that learns nothing and knows no more: freq"
+        )
+        == 2
+    )
     set_scores(changed, mar=1.0)
     text = paper_text(read_measured(changed), [], "evidence.md")
-    assert "The best model of the paper (MAR 1.0) beats the best predictor that learns nothing, freq" in text
+    assert "The best model of the paper (MAR 1.0) beats the best predictor that learns nothing and" in text
+
+
+def test_a_verdict_passes_over_a_model_whose_rank_is_no_number(changed: Lake) -> None:
+    change(changed, "link_prediction", mar="if(variant = 'dyrep', 'nan'::double, 2.0)")
+    assert "(MAR 2.0) beats" in papers_verdict(github(changed))
+
+
+def test_a_model_of_the_paper_is_not_held_against_what_knows_who_acted(changed: Lake) -> None:
+    set_scores(changed, mar=2.0)
+    change(changed, "baselines", mar="if(by_role, 1.0, 3.0)")
+    assert papers_verdict(github(changed)).startswith("The best model of the paper (MAR 2.0) beats")
 
 
 def test_the_page_has_one_interaction_of_table_4_and_its_evidence_every_one(

@@ -8,7 +8,7 @@ from dotenv import dotenv_values
 from pipeline.results.published import TABLE_3
 from pipeline.settings import Settings, environment_lines
 from pipeline.sources import paper
-from pipeline.sources.paper import PaperError, is_the_papers, prepare_papers_home
+from pipeline.sources.paper import PaperError, is_the_papers, papers_environment, prepare_papers_home
 from pipeline.sources.registry import registry
 from pipeline.variants import variant_with_key, variants_for
 
@@ -85,13 +85,33 @@ def test_every_setting_that_decides_a_result_is_pinned(data: Path, paper_home: P
     assert names - set(paper.FREE) <= set(dotenv_values(paper_home / ".env"))
 
 
+def test_a_home_written_before_there_was_a_setting_is_still_the_papers(data: Path, paper_home: Path) -> None:
+    prepare_papers_home(data, paper_home, {})
+    path = paper_home / ".env"
+    older = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("LDG_GITHUB_"))
+    path.write_text(older)
+    assert not prepare_papers_home(data, paper_home, {})
+    assert is_the_papers(paper_home)
+    assert (papers_environment(paper_home) or {})["LDG_GITHUB_CORE"] == "no"
+    path.write_text(older.replace("LDG_BATCH=200", "LDG_BATCH=100"))
+    assert not is_the_papers(paper_home)
+
+
+def test_where_work_is_done_and_shared_is_free_in_a_paper_home(data: Path, paper_home: Path) -> None:
+    prepare_papers_home(data, paper_home, {})
+    with (paper_home / ".env").open("a") as lines:
+        lines.write("LDG_CLUSTER=tcp://host:8786\nLDG_STORAGE=s3://bucket\nAWS_REGION=eu-west-1\n")
+    assert not prepare_papers_home(data, paper_home, {})
+    assert not {"LDG_CLUSTER", "LDG_STORAGE"} & set(papers_environment(paper_home) or {})
+
+
 @pytest.mark.parametrize("settings", ["LDG_SEEDS=3\n", "", "LDG_SOCIAL_EVOLUTION=elsewhere\n"])
 def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(
     data: Path, paper_home: Path, settings: str
 ) -> None:
     paper_home.mkdir()
     (paper_home / ".env").write_text(settings)
-    with pytest.raises(PaperError, match=r"LDG_SEEDS is .* there, '10' here.*another home"):
+    with pytest.raises(PaperError, match=r"LDG_DATASETS is '' there, .* here.*another home"):
         prepare_papers_home(data, paper_home, {})
     assert [path.name for path in paper_home.iterdir()] == [".env"]
     assert (paper_home / ".env").read_text() == settings
