@@ -7,7 +7,7 @@ from pipeline.settings import Settings, variable
 from pipeline.sources.gharchive.days import bring_shared
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
-from pipeline.sources.gharchive.subnetwork import read_subnetwork, subnetwork_table
+from pipeline.sources.gharchive.subnetwork import own_relations, read_subnetwork, subnetwork_table
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.gharchive.versions import version_of_days
 from pipeline.sources.source import DatasetSpec, Log, Place, RawStep, Source
@@ -21,15 +21,15 @@ class GitHub(Source):
     steps = (RawStep(("gharchive_files", "github_events"), daily=True), RawStep(("github/subnetwork",)))
     shared_with_table = (subnetwork(),)
 
-    def datasets(self, settings: Settings) -> list[DatasetSpec]:  # noqa: ARG002 - always the same one
-        """The dense subnetwork."""
+    def datasets(self, settings: Settings) -> list[DatasetSpec]:
+        """The dense subnetwork; its relations are the types of events that are associations."""
         return [
             DatasetSpec(
                 "github",
                 "GitHub",
                 "The dense subnetwork of GH Archive: who watches, forks, discusses and follows.",
                 self,
-                ("Follow",),
+                own_relations(name.removesuffix("Event") for name in settings.associations),
                 github_table,
             )
         ]

@@ -305,7 +305,6 @@ def subnetwork_table(
         for frame, snapshot in ((before, "initial"), (ties, "final"))
     ]
     associations = pl.concat(graphs)
-    own = sorted(set(associations["relation"]) or {"Follow"}, key=lambda name: (name != "Follow", name))
     return build_event_table(
         name="github",
         title="GitHub",
@@ -316,12 +315,17 @@ def subnetwork_table(
         rows=rows,
         node_names=names["login"].to_list(),
         split=split,
-        own_relations=own,
+        own_relations=own_relations(associations["relation"]),
         associations=associations,
         association_events=ties,
         entries_per_association=2,
         dropped=dropped,
     )
+
+
+def own_relations(names: Iterable[str]) -> tuple[str, ...]:
+    """The relations of a table in their order, following first; it is there even where nobody follows."""
+    return tuple(sorted(set(names) or {"Follow"}, key=lambda name: (name != "Follow", name)))
 
 
 AMONG = """

@@ -19,6 +19,21 @@ from pipeline.sources.source import DatasetSpec
 DOCUMENT = Path(__file__).parents[3] / "docs" / "your-own-data.md"
 
 
+@pytest.mark.parametrize(
+    ("associations", "relations"),
+    [
+        (("FollowEvent",), ("Follow",)),
+        (("MemberEvent", "FollowEvent"), ("Follow", "Member")),
+        (("MemberEvent",), ("Member",)),
+    ],
+)
+def test_the_relations_of_github_are_its_associations(
+    associations: tuple[str, ...], relations: tuple[str, ...]
+) -> None:
+    github = registry(Settings(home=Path("nowhere"), associations=associations))[0]
+    assert (github.name, github.relations) == ("github", relations)
+
+
 def blocks(language: str) -> list[str]:
     """The documentation's code blocks in a language."""
     return re.findall(rf"```{language}\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
