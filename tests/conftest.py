@@ -14,7 +14,7 @@ from pipeline.lake import Lake
 from pipeline.locks import hold
 from pipeline.sources.sample import build
 from tests.object_server import ObjectServer, running_object_server
-from tests.whole_system import PATIENCE, ROOT, environment, run_module
+from tests.whole_system import PATIENCE, ROOT, environment, run_ldg
 
 LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
 MARKED_FOLDERS = {"end_to_end": "end_to_end", "browser": "browser"}
@@ -118,11 +118,11 @@ def built_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which everything was materialized on the sample world."""
     home = tmp_path_factory.mktemp("sample")
-    run_module("assets", "sample", environment=environment(home))
+    run_ldg("sample", environment=environment(home))
     # Nobody who looks at this home needs a third seed or a second epoch, which cost more than all else.
     with (home / ".env").open("a") as settings:
         settings.write("LDG_SEEDS=2\nLDG_EPOCHS=1\n")
-    (home / "first_run.txt").write_text(run_module("assets", environment=environment(home)))
+    (home / "first_run.txt").write_text(run_ldg(environment=environment(home)))
     return home
 
 

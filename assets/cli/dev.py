@@ -9,4 +9,4 @@ from assets.cli.serve import become
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
 def dev(port: int) -> None:
     """Serve Dagster's UI for this home on 127.0.0.1."""
-    become("dagster", "dev", "--host", "127.0.0.1", "--port", str(port))
+    become("assets.code_server", "dev", "--host", "127.0.0.1", "--port", str(port))

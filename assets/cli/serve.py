@@ -29,7 +29,9 @@ code_port = click.option("--code-port", type=PORT, default=CODE_PORT, show_defau
 @click.option("--port", type=PORT, default=CODE_PORT, show_default=True)
 def code(host: str, port: int) -> None:
     """Serve the assets to the other two services, and run what they start."""
-    become("assets.code_server", "start", "-m", "assets.definitions", "-h", host, "-p", str(port))
+    become(
+        "assets.code_server", "code-server", "start", "-m", "assets.definitions", "-h", host, "-p", str(port)
+    )
 
 
 @serve.command(short_help="The pages and their API.")

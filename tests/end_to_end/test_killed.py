@@ -15,8 +15,8 @@ from tests.whole_system import (
     PATIENCE,
     copy_world,
     environment,
-    run_module,
-    start_module,
+    run_ldg,
+    start_ldg,
     trainings_at_work,
     wait_for,
 )
@@ -32,7 +32,7 @@ def test_killed_runs_leave_nothing_half_written_and_what_they_finished_is_not_ma
     for home in (whole, killed):
         copy_world(built_world, home)
     files = count_files(killed)
-    run_module("assets", environment=environment(whole, **SMALL))
+    run_ldg(environment=environment(whole, **SMALL))
 
     # Moments by what is on disk and at work, not by the clock: at random among the archive's many files, when
     # one of two trainings has a checkpoint, and among the results.
@@ -43,13 +43,13 @@ def test_killed_runs_leave_nothing_half_written_and_what_they_finished_is_not_ma
         (killed / "results" / "link_prediction.parquet").exists,
     ]
     for moment in moments:
-        process = start_module("assets", environment=environment(killed, **SMALL))
+        process = start_ldg(environment=environment(killed, **SMALL))
         wait_for(moment, process, pause=0.2)
         process.kill()
         process.communicate(timeout=PATIENCE)
     finished = {path: path.stat().st_mtime_ns for path in finished_files(killed)}
     assert len(finished) > 5
-    run_module("assets", environment=environment(killed, **SMALL))
+    run_ldg(environment=environment(killed, **SMALL))
     assert {path: path.stat().st_mtime_ns for path in finished} == finished, "made again"
 
     assert not trainings_at_work(killed)
