@@ -19,7 +19,8 @@ OF_A_SERVER = (
     0.5  # seconds between two questions to a server: its answers cost processor time that others need
 )
 
-# Five days of the sample world and one model of one relation: all that a run does, and little work.
+# Five days of the sample world and one model of one relation, in both interactions at once: all that a run
+# does, and little work.
 FEW_DAYS = {
     "LDG_DATASETS": "github",
     "LDG_GITHUB_HISTORY": "2014-12-23",
@@ -29,7 +30,8 @@ FEW_DAYS = {
     "LDG_GITHUB_MIN_ASSOCIATIONS": "0",
     "LDG_VARIANTS": "dyrep",
     "LDG_SEEDS": "1",
-    "LDG_EPOCHS": "1",
+    "LDG_EPOCHS": "3",
+    "LDG_TRAININGS": "2",
 }
 
 

@@ -63,7 +63,7 @@ def test_services_that_lose_power_go_on_and_a_backup_is_restored(
         wait_for((home / "raw" / "gharchive" / DAYS[0].replace("-", "/")).exists)
         services.kill_all()
         services.start_all()
-        wait_for(lambda: services.outcome(backfill), pause=OF_A_SERVER)
+        wait_for(lambda: services.outcome(backfill), pause=4 * OF_A_SERVER)  # for a minute or more
         assert services.outcome(backfill) == "COMPLETED_SUCCESS"
     finally:
         services.kill_all()
