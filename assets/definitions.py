@@ -1,46 +1,6 @@
-"""The code location: every asset, check, schedule and sensor, explicitly."""
+"""The code location, which workspace.yaml names: the whole system on the home of this process."""
 
-from functools import partial
-
-from dagster import Definitions, map_asset_specs, multiprocess_executor
-
-from assets.alerts import alerts
-from assets.jobs import jobs
-from assets.lanes.dataset import dataset_chain
-from assets.lanes.following import following_archive, following_day
-from assets.lanes.github import gharchive_files, github_events, github_subnetwork
-from assets.lanes.results import result_assets
-from assets.lanes.social_evolution import social_evolution_files
-from assets.pages import explained
-from assets.schedules import JOBS, SENSORS, schedules
-from assets.settings_resource import settings_resource
+from assets.system import build_definitions
 from pipeline.settings import Settings
-from pipeline.sources.registry import registry
-
-
-def build_definitions(settings: Settings) -> Definitions:
-    """The whole system on the home of `settings`, with a lane for every dataset found there."""
-    specs = registry(settings)
-    chains = [asset for spec in specs for asset in dataset_chain(spec, settings)]
-    assets = [
-        gharchive_files,
-        github_events,
-        github_subnetwork,
-        following_archive,
-        following_day,
-        social_evolution_files,
-        *chains,
-        *result_assets(specs),
-    ]
-    return Definitions(
-        assets=map_asset_specs(partial(explained, settings=settings), assets),
-        jobs=[*JOBS, *jobs(settings)],
-        schedules=schedules(settings),
-        sensors=[*SENSORS, alerts(settings)],
-        resources={"settings": settings_resource(settings)},
-        # Steps are heavy; two at a time is what a small machine carries.
-        executor=multiprocess_executor.configured({"max_concurrent": 2}),
-    )
-
 
 defs = build_definitions(Settings.load())

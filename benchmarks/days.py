@@ -110,11 +110,11 @@ def headless(days: list[date]) -> dict[str, Any]:
     """The launcher's steps, a run for each month."""
     from dagster import AssetKey
 
-    from assets.definitions import build_definitions
     from assets.headless.instance import instance_of
     from assets.headless.plan import table_steps
     from assets.headless.steps import materialize
     from assets.store import dagster_folder
+    from assets.system import build_definitions
     from pipeline.sources.registry import registry
 
     settings = Settings.load()

@@ -14,7 +14,7 @@ from pipeline.lake import Lake
 from pipeline.locks import hold
 from pipeline.sources.sample import build
 from tests.object_server import ObjectServer, running_object_server
-from tests.whole_system import PATIENCE, ROOT, environment, run_module
+from tests.whole_system import FEW_DAYS, PATIENCE, ROOT, copy_world, environment, run_ldg
 
 LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
 MARKED_FOLDERS = {"end_to_end": "end_to_end", "browser": "browser"}
@@ -104,25 +104,41 @@ def real_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def built_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the sample world is built, once for all workers; nobody changes it."""
+def of_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what is made once for all workers, under a lock."""
     folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    with hold(folder / "built_world.lock", "the sample world is being built", "tests", patience=PATIENCE):
-        build(folder / "built_world")
-    return folder / "built_world"
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def built_world(of_all_workers: Path) -> Path:
+    """A home in which the sample world is built; nobody changes it."""
+    home = of_all_workers / "built_world"
+    with hold(home.with_suffix(".lock"), "the sample world is being built", "tests", patience=PATIENCE):
+        build(home)
+    return home
+
+
+@pytest.fixture(scope="session")
+def few_days_home(built_world: Path, of_all_workers: Path) -> Path:
+    """A home in which one run made everything of a few days; nobody changes it."""
+    home = of_all_workers / "few_days"
+    with hold(home.with_suffix(".lock"), "a few days are being made", "tests", patience=PATIENCE):
+        if not home.exists():
+            copy_world(built_world, home)
+            run_ldg(environment=environment(home, **FEW_DAYS))
+    return home
 
 
 @pytest.fixture(scope="session")
 def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which everything was materialized on the sample world."""
     home = tmp_path_factory.mktemp("sample")
-    run_module("assets", "sample", environment=environment(home))
+    run_ldg("sample", environment=environment(home))
     # Nobody who looks at this home needs a third seed or a second epoch, which cost more than all else.
     with (home / ".env").open("a") as settings:
         settings.write("LDG_SEEDS=2\nLDG_EPOCHS=1\n")
-    (home / "first_run.txt").write_text(run_module("assets", environment=environment(home)))
+    (home / "first_run.txt").write_text(run_ldg(environment=environment(home)))
     return home
 
 

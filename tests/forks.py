@@ -1,17 +1,109 @@
 """Processes of tests, forked from one that has imported what they run: that takes longer than their work.
 
 What it imports must not use polars on the way: a fork has none of the threads that polars then waits for.
-It is one process for each worker of the tests, so those who fork are one group: `FORKING`.
+It is one process for each worker of the tests, so those who fork are one group: `FORKING`. What runs the
+whole system saves so much by it that it goes to any worker all the same.
 """
 
 import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import NoReturn
 
 import pytest
 
-from assets.headless.apart import IMPORTED
+from assets.cli import main
+from assets.forks import WARM
+from assets.headless.apart import Descriptor
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
-    [*IMPORTED, "assets.store", "model.following.day", "pipeline.sources.gharchive.day", "pytest"]
+    [WARM, "assets.headless.run", "assets.store", "pipeline.sources.gharchive.day", "pytest"]
 )
 FORKING = pytest.mark.xdist_group("forks")
+ROOT = Path(__file__).parents[1]
+
+
+class Ldg:
+    """A forked `python -m assets`, with as much of `subprocess.Popen` as tests ask for.
+
+    Its output and errors go to one pipe, or to a file.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        interrupts: signal.Handlers = signal.SIG_DFL,
+        output: Path | None = None,
+    ) -> None:
+        self.stdout = None
+        if output is None:
+            readable, writable = os.pipe()
+            self.stdout = os.fdopen(readable, encoding="utf-8", errors="replace")
+        else:
+            writable = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        self.process = FORKS.Process(
+            target=become_ldg, args=(list(arguments), dict(environment), interrupts, Descriptor(writable))
+        )
+        self.process.start()
+        os.close(writable)
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        assert self.process.pid is not None
+        return self.process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended, or None."""
+        return self.process.exitcode
+
+    def poll(self) -> int | None:
+        """How it ended, or None."""
+        return self.process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill -9."""
+        self.process.kill()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+        self.process.join(timeout)
+        if self.process.exitcode is None:
+            raise TimeoutExpired("ldg", timeout or 0)
+        return self.process.exitcode
+
+    def communicate(self, timeout: float) -> tuple[str, None]:
+        """What it printed until its end."""
+        deadline = time.monotonic() + timeout
+        printed = self.stdout.read() if self.stdout is not None else ""
+        self.wait(max(deadline - time.monotonic(), 1))
+        return printed, None
+
+
+def become_ldg(
+    arguments: list[str], environment: dict[str, str], interrupts: signal.Handlers, output: Descriptor
+) -> NoReturn:
+    """Go on as `python -m assets` in the project's folder.
+
+    What it does about SIGINT at first is never inherited from the tests: a shell may have started them in the
+    background, where SIGINT is ignored.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler if interrupts == signal.SIG_DFL else interrupts)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(output.number, stream.fileno())
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(ROOT)
+    main(arguments or ["run"], program="python -m assets")

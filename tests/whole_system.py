@@ -12,15 +12,15 @@ from pathlib import Path
 import psutil
 
 from pipeline.sources.sample import build
-from tests.forks import FORKS
+from tests.forks import FORKS, ROOT, Ldg
 
-ROOT = Path(__file__).parents[1]
 PATIENCE = 600.0  # seconds: no test is about speed
 OF_A_SERVER = (
     0.5  # seconds between two questions to a server: its answers cost processor time that others need
 )
 
-# Five days of the sample world and one model of one relation: all that a run does, and little work.
+# Five days of the sample world and one model of one relation, in both interactions at once: all that a run
+# does, and little work.
 FEW_DAYS = {
     "LDG_DATASETS": "github",
     "LDG_GITHUB_HISTORY": "2014-12-23",
@@ -30,7 +30,8 @@ FEW_DAYS = {
     "LDG_GITHUB_MIN_ASSOCIATIONS": "0",
     "LDG_VARIANTS": "dyrep",
     "LDG_SEEDS": "1",
-    "LDG_EPOCHS": "1",
+    "LDG_EPOCHS": "3",
+    "LDG_TRAININGS": "2",
 }
 
 
@@ -89,6 +90,24 @@ def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> 
     return done.stdout
 
 
+def start_ldg(
+    *arguments: str,
+    environment: Mapping[str, str],
+    interrupts: signal.Handlers = signal.SIG_DFL,
+    output: Path | None = None,
+) -> Ldg:
+    """Start `python -m assets`, as `start_module` would; it has imported all that it needs."""
+    return Ldg(arguments, environment, interrupts, output)
+
+
+def run_ldg(*arguments: str, environment: Mapping[str, str]) -> str:
+    """Run `python -m assets`; its output is shown when it fails."""
+    process = start_ldg(*arguments, environment=environment)
+    printed, _ = process.communicate(3 * PATIENCE)
+    assert process.returncode == 0, printed[-8000:]
+    return printed
+
+
 def run_at_once(work: Callable[..., None], *arguments: object, processes: int) -> list[int | None]:
     """Call `work(*arguments, together)` in so many processes that meet at the barrier; their exit codes.
 
@@ -123,7 +142,7 @@ def trainings_at_work(home: Path) -> list[psutil.Process]:
 
 def wait_for(
     condition: Callable[[], object],
-    process: subprocess.Popen | None = None,
+    process: subprocess.Popen | Ldg | None = None,
     patience: float = PATIENCE,
     pause: float = 0.05,
 ) -> None:

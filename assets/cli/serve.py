@@ -29,7 +29,8 @@ code_port = click.option("--code-port", type=PORT, default=CODE_PORT, show_defau
 @click.option("--port", type=PORT, default=CODE_PORT, show_default=True)
 def code(host: str, port: int) -> None:
     """Serve the assets to the other two services, and run what they start."""
-    become_dagster("assets.code_server", "start", "-m", "assets.definitions", "-h", host, "-p", str(port))
+    address = ("-h", host, "-p", str(port))
+    become_dagster("assets.code_server", "code-server", "start", "-m", "assets.definitions", *address)
 
 
 @serve.command(short_help="The pages and their API.")

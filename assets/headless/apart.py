@@ -1,35 +1,23 @@
-"""Work in processes of their own, forked from one that has imported what trains: that alone takes longer than
-a small training does.
+"""Work in processes of their own, which are forked (`assets.forks`).
 
 A process tells its parent how far it is over a pipe, and leaves Ctrl-C to it. Another pipe, which the parent
 never writes to and holds open, ends when the parent does, however that was: so does the process then. It
 holds the home's lock as well, so that no other headless run starts before it is gone.
 """
 
-import multiprocessing
 import os
 import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import DupFd
 from tempfile import TemporaryFile
 from threading import Thread
 from typing import Any
 
-# Elsewhere libraries do not survive a fork: each process imports for itself.
-START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-PROCESSES = multiprocessing.get_context(START_METHOD)
-IMPORTED = [
-    "assets.headless.one_step",
-    "model.training",
-    "model.rem.training",
-    "model.when.training",
-]
-ONE_THREAD = "OMP_NUM_THREADS"
+from assets.forks import PROCESSES, begin_imports
 
 Tell = Callable[[Any], None]
 
@@ -73,22 +61,13 @@ def run_apart(
 
 
 def prepare() -> None:
-    """Let the imports begin: they are done when the first process is wanted."""
-    if START_METHOD != "forkserver":
-        return
-    PROCESSES.set_forkserver_preload(IMPORTED)
-    threads = os.environ.get(ONE_THREAD)
+    """Let the imports begin in a process that leaves Ctrl-C to this one."""
     # What is blocked here stays blocked there and in every fork.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.environ[ONE_THREAD] = "1"
     try:
-        forkserver.ensure_running()
+        begin_imports()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if threads is None:
-            del os.environ[ONE_THREAD]
-        else:
-            os.environ[ONE_THREAD] = threads
 
 
 def perform(

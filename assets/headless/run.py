@@ -17,7 +17,6 @@ from dagster import (
 )
 from rich.console import Console
 
-from assets.definitions import build_definitions
 from assets.headless.account import Account
 from assets.headless.board import Board
 from assets.headless.instance import bury_dead_runs, instance_of
@@ -36,6 +35,7 @@ from assets.headless.plan import (
 from assets.headless.side_by_side import Outcome, run_side_by_side
 from assets.headless.steps import Step, materialize
 from assets.metadata import shown_training
+from assets.system import build_definitions
 from assets.versions import version_of_training, version_tags
 from model.training_task import tasks_of_each
 from pipeline.lake import sweep

@@ -9,7 +9,7 @@ import pytest
 from dagster import DagsterInstance, ExecuteInProcessResult, JobDefinition, RetryRequested
 
 from assets import retries
-from assets.definitions import build_definitions
+from assets.system import build_definitions
 from pipeline.settings import Settings
 
 DAY = date(2015, 1, 2)

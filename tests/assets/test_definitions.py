@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from dagster import Definitions
 
-from assets.definitions import build_definitions
+from assets.system import build_definitions
 from pipeline.schemas import EVENTS, GITHUB_EVENTS
 from pipeline.settings import Settings
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, ExecuteInProcessResult, RunRequest, build_schedule_context
 
-from assets.definitions import build_definitions
 from assets.schedules import schedules
+from assets.system import build_definitions
 from pipeline import clock
 from pipeline.following.record import followed_days
 from pipeline.settings import Settings

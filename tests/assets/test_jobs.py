@@ -11,7 +11,7 @@ from dagster import (
     validate_run_config,
 )
 
-from assets.definitions import build_definitions
+from assets.system import build_definitions
 from pipeline.settings import Settings
 
 JOBS = ("train_chosen", "refresh_results", "reproduce_paper", "backfill_archive")

@@ -10,10 +10,10 @@ import pytest
 from dagster import AssetKey, DagsterInstance, Definitions
 
 from assets import locks
-from assets.definitions import build_definitions
 from assets.headless.instance import HEADLESS
 from assets.lanes.dataset import dataset_chain
 from assets.settings_resource import settings_resource
+from assets.system import build_definitions
 from pipeline.locks import LockedError, hold, hold_one_of
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path

@@ -8,7 +8,7 @@ from dagster._core.execution.api import create_execution_plan
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import QueuedRunCoordinatorDaemon
 
-from assets.definitions import build_definitions
+from assets.system import build_definitions
 from pipeline.settings import Settings
 from tests.whole_system import environment
 

@@ -31,7 +31,7 @@ from pipeline.sources.gharchive.hours import file_name
 from tests.ports import free_port
 from tests.services import Services
 from tests.todays_archive import World, hour_file, write_days
-from tests.whole_system import ROOT, environment, run_module, wait_for
+from tests.whole_system import ROOT, environment, run_ldg, wait_for
 
 pytestmark = pytest.mark.timeout(2400)
 
@@ -231,7 +231,7 @@ def test_a_disturbed_fortnight_leaves_what_an_undisturbed_replay_does(
     assert [run.status for run in refreshed] == [DagsterRunStatus.SUCCESS] * 2
 
     replay = environment(tmp_path / "replay", **SETTINGS, LDG_GHARCHIVE_URL=str(lived.archive))
-    run_module("assets", "follow", "--from", str(LIVED[1]), "--to", str(LIVED[-1]), environment=replay)
+    run_ldg("follow", "--from", str(LIVED[1]), "--to", str(LIVED[-1]), environment=replay)
     for table in TABLES:
         assert rows(lived.lake, table) == rows(Lake(tmp_path / "replay"), table), table
 

@@ -8,14 +8,14 @@ import pytest
 from dagster import AssetKey, DagsterRunStatus, RunsFilter
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
-from assets.definitions import build_definitions
 from assets.headless.instance import instance_of
 from assets.headless.steps import Step, materialize
+from assets.system import build_definitions
 from pipeline.lake import Lake
 from pipeline.runs import read_sessions
 from pipeline.settings import Settings
 from tests.office import write_office
-from tests.whole_system import PATIENCE, environment, run_module, start_module, trainings_at_work, wait_for
+from tests.whole_system import PATIENCE, environment, run_ldg, start_ldg, trainings_at_work, wait_for
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_training_that_fails_stops_no_other_but_the_results(office_of_five: Pa
     models.mkdir(parents=True)
     (models / "ldg_learned_sparse-concat").write_text("in the way")
     learned = office(office_of_five, LDG_VARIANTS="ldg_learned_sparse,ldg_learned_sparse_freq")
-    process = start_module("assets", environment=learned)
+    process = start_ldg(environment=learned)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, output
     assert "office/trained_models ldg_learned_sparse-concat failed: " in output
@@ -72,7 +72,7 @@ def test_a_training_that_fails_stops_no_other_but_the_results(office_of_five: Pa
     assert [session.finished for session in read_sessions(Lake(office_of_five))] == [False]
 
     (models / "ldg_learned_sparse-concat").unlink()
-    output = run_module("assets", environment=learned)
+    output = run_ldg(environment=learned)
     assert "2 of 4 trainings were finished" in output
     first, second = read_sessions(Lake(office_of_five))
     assert second.finished
@@ -93,7 +93,7 @@ def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(
     ready_to_train: Path, interrupts: signal.Handlers
 ) -> None:
     endless = office(ready_to_train, LDG_EPOCHS="1000000")
-    process = start_module("assets", environment=endless, interrupts=interrupts)
+    process = start_ldg(environment=endless, interrupts=interrupts)
     wait_for(lambda: len(list(ready_to_train.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=PATIENCE)
@@ -109,7 +109,7 @@ def test_an_interrupt_ends_the_trainings_and_keeps_their_checkpoints(
 
 def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(ready_to_train: Path) -> None:
     endless = office(ready_to_train, LDG_EPOCHS="1000000")
-    process = start_module("assets", environment=endless)
+    process = start_ldg(environment=endless)
     wait_for(lambda: len(list(ready_to_train.glob("models/*/*/checkpoint.safetensors"))) == 2, process)
     orphans = trainings_at_work(ready_to_train)
     assert len(orphans) == 2
@@ -118,7 +118,7 @@ def test_a_killed_run_takes_its_trainings_with_it_and_the_next_waits_for_them(re
         process.kill()
         process.wait()  # until then its number is taken
         wait_for(lambda: trainings_at_work(ready_to_train) == orphans[:1])
-        following = start_module("assets", environment=office(ready_to_train))
+        following = start_ldg(environment=office(ready_to_train))
         assert following.stdout is not None
         line = following.stdout.readline()
         assert (

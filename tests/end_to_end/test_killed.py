@@ -15,46 +15,42 @@ from tests.whole_system import (
     PATIENCE,
     copy_world,
     environment,
-    run_module,
-    start_module,
+    run_ldg,
+    start_ldg,
     trainings_at_work,
     wait_for,
 )
 
-SMALL = {**FEW_DAYS, "LDG_EPOCHS": "3", "LDG_TRAININGS": "2"}
-
 
 @pytest.mark.slow
 def test_killed_runs_leave_nothing_half_written_and_what_they_finished_is_not_made_again(
-    built_world: Path, tmp_path: Path
+    built_world: Path, few_days_home: Path, tmp_path: Path
 ) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    for home in (whole, killed):
-        copy_world(built_world, home)
+    killed = tmp_path / "killed"
+    copy_world(built_world, killed)
     files = count_files(killed)
-    run_module("assets", environment=environment(whole, **SMALL))
 
     # Moments by what is on disk and at work, not by the clock: at random among the archive's many files, when
     # one of two trainings has a checkpoint, and among the results.
-    enough = files + random.Random(7).uniform(0, 0.8) * (count_files(whole) - files)
+    enough = files + random.Random(7).uniform(0, 0.8) * (count_files(few_days_home) - files)
     moments: list[Callable[[], object]] = [
         lambda: count_files(killed) >= enough,
         lambda: len(trainings_at_work(killed)) == 2 and checkpoints(killed),
         (killed / "results" / "link_prediction.parquet").exists,
     ]
     for moment in moments:
-        process = start_module("assets", environment=environment(killed, **SMALL))
+        process = start_ldg(environment=environment(killed, **FEW_DAYS))
         wait_for(moment, process, pause=0.2)
         process.kill()
         process.communicate(timeout=PATIENCE)
     finished = {path: path.stat().st_mtime_ns for path in finished_files(killed)}
     assert len(finished) > 5
-    run_module("assets", environment=environment(killed, **SMALL))
+    run_ldg(environment=environment(killed, **FEW_DAYS))
     assert {path: path.stat().st_mtime_ns for path in finished} == finished, "made again"
 
     assert not trainings_at_work(killed)
     for table in ("github_events", "dataset_events", "baselines", "link_prediction", "attention_auc"):
-        first, second = (rows(home, table) for home in (whole, killed))
+        first, second = (rows(home, table) for home in (few_days_home, killed))
         assert first.equals(second), table
     assert not [path for path in killed.rglob(".*.tmp*") if "dagster" not in path.parts]
     sessions = read_sessions(Lake(killed))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from dagster import AssetCheckKey, AssetKey, DagsterInstance, DagsterRunStatus
 
-from assets.definitions import build_definitions
 from assets.headless.instance import HEADLESS, instance_of
 from assets.headless.steps import Step, materialize
+from assets.system import build_definitions
 from pipeline.settings import Settings
 from tests.office import write_office
 from tests.postgres import Cluster, running_cluster
@@ -20,8 +20,8 @@ from tests.whole_system import (
     PATIENCE,
     copy_world,
     environment,
-    run_module,
-    start_module,
+    run_ldg,
+    start_ldg,
     wait_for,
 )
 
@@ -63,7 +63,7 @@ def test_services_that_lose_power_go_on_and_a_backup_is_restored(
         wait_for((home / "raw" / "gharchive" / DAYS[0].replace("-", "/")).exists)
         services.kill_all()
         services.start_all()
-        wait_for(lambda: services.outcome(backfill), pause=OF_A_SERVER)
+        wait_for(lambda: services.outcome(backfill), pause=4 * OF_A_SERVER)  # for a minute or more
         assert services.outcome(backfill) == "COMPLETED_SUCCESS"
     finally:
         services.kill_all()
@@ -103,7 +103,7 @@ def test_a_history_in_sqlite_is_the_same_in_postgresql(
     address = cluster.create("migrated")
     with store_of(home, "", monkeypatch) as instance:
         before = history_of(instance)
-    answer = run_module("assets", "store", "migrate", environment=environment(home, LDG_STORE=address))
+    answer = run_ldg("store", "migrate", environment=environment(home, LDG_STORE=address))
     assert answer.startswith(f"Copied {len(before['runs'])} runs")
     with store_of(home, address, monkeypatch) as instance:
         assert history_of(instance) == before
@@ -113,7 +113,7 @@ def test_a_history_in_sqlite_is_the_same_in_postgresql(
         assert target is not None
         (materialization,) = instance.fetch_materializations(WELL_FORMED.asset_key, limit=1).records
         assert target.storage_id == materialization.storage_id
-    again = start_module("assets", "store", "migrate", environment=environment(home, LDG_STORE=address))
+    again = start_ldg("store", "migrate", environment=environment(home, LDG_STORE=address))
     assert "has runs already" in again.communicate(timeout=PATIENCE)[0]
     assert again.returncode == 2
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from dagster import AssetKey, DagsterInstance, Definitions, RunRequest, SkipReason, build_sensor_context
 
-from assets.definitions import build_definitions
 from assets.partitions import day_range
 from assets.refresh import REFRESH_TAG, refresh
+from assets.system import build_definitions
 from pipeline.lake import Lake
 from pipeline.results.trained import present_fingerprint, trained_variants
 from pipeline.settings import Settings

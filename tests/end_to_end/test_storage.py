@@ -1,13 +1,15 @@
 """Two homes that share a storage: what one made, the other goes on from."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from pipeline.sources.sample import build
 from tests.object_server import KEY, SECRET, ObjectServer
 from tests.pipeline.storage.test_share import contents, objects
 from tests.ports import free_port
-from tests.whole_system import FEW_DAYS, PATIENCE, copy_world, environment, run_module, start_module
+from tests.whole_system import FEW_DAYS, PATIENCE, copy_world, environment, run_ldg, start_ldg
 
 pytestmark = [pytest.mark.xdist_group("storage"), pytest.mark.slow]
 
@@ -34,21 +36,25 @@ def shared_files(home: Path) -> dict[str, bytes]:
 
 
 def test_a_second_machine_goes_on_where_the_first_was(
-    object_server: ObjectServer, built_world: Path, tmp_path: Path
+    object_server: ObjectServer, built_world: Path, few_days_home: Path, tmp_path: Path
 ) -> None:
     address = object_server.new_bucket()
     first, second = tmp_path / "first", tmp_path / "second"
     settings = {"LDG_STORAGE": address, **FEW_DAYS}
-    copy_world(built_world, first)
+    # Much is there before a storage is named; models and waiting times are still to be made.
+    shutil.copytree(few_days_home, first)
+    build(first)
+    for folder in ("models", "waiting_times"):
+        shutil.rmtree(first / folder)
 
     # The storage is away: the run says so, and what it made stays.
     away = {**object_server.variables, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}"}
-    process = start_module("assets", environment=environment(first, **settings, **away))
+    process = start_ldg(environment=environment(first, **settings, **away))
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "(LDG_STORAGE, AWS_ENDPOINT_URL) cannot be reached" in output
 
-    output = run_module("assets", environment=environment(first, **settings, **object_server.variables))
+    output = run_ldg(environment=environment(first, **settings, **object_server.variables))
     assert objects(object_server.bucket(address)) == shared_files(first)
     assert KEY not in output
     assert SECRET not in output
@@ -58,7 +64,7 @@ def test_a_second_machine_goes_on_where_the_first_was(
     secrets = object_server.variables
     with (second / ".env").open("a") as lines:
         lines.writelines(f"{name}={text}\n" for name, text in (settings | secrets).items())
-    output = run_module("assets", environment=environment(second))
+    output = run_ldg(environment=environment(second))
     trained = "models/github/dyrep-bilinear/model.json"
     assert (second / trained).read_bytes() == (first / trained).read_bytes(), "trained again"
     assert not list((second / "raw").rglob("*.json.gz")), "hours were fetched or brought again"
@@ -68,6 +74,6 @@ def test_a_second_machine_goes_on_where_the_first_was(
             for home in (first, second)
         ]
         assert of_folder[0] == of_folder[1], folder
-    output = run_module("assets", "doctor", environment=environment(second))
+    output = run_ldg("doctor", environment=environment(second))
     assert f"storage: {address} at {object_server.endpoint} answers" in output
     assert SECRET not in output

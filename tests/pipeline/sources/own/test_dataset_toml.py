@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assets.definitions import build_definitions
+from assets.system import build_definitions
 from pipeline.settings import Settings
 from pipeline.sources.own.dataset_toml import LARGEST, DatasetToml, OwnDataError, read_dataset_toml
 from pipeline.sources.registry import registry
