@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, date, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -39,9 +38,8 @@ class HourFile:
         return file_name(self.day, self.hour)
 
 
-@lru_cache(maxsize=64)
 def raw_folder(lake: Lake, day: date) -> Path:
-    """Folder of one day's hour files; asked for again and again while the day is read."""
+    """Folder of one day's hour files."""
     return lake.gharchive_raw / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}"
 
 
