@@ -52,7 +52,6 @@ def pytest_configure() -> None:
 
 def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over what was imported: it would look at all of it every time."""
-    gc.collect()
     gc.freeze()
     gc.enable()
 

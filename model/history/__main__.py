@@ -1,16 +1,21 @@
 """`python -m model.history`: compile the statistics before they are needed; done once, it takes no time."""
 
+from dataclasses import replace
 from datetime import datetime
+from itertools import product
 
 import numpy as np
 
 from model.history.events import Events
+from model.history.own import OwnColumns
 from model.history.reading import Pass
 from model.stream import Stream
 
 
 def main() -> None:
-    """Compile the statistics: read a few events, by role and without, and ask about them at times."""
+    """Compile the statistics: read a few events, by role and without, with own columns and without, and ask
+    about them on the way and at their end.
+    """
     events = 4
     stream = Stream(
         name="compiling",
@@ -27,8 +32,9 @@ def main() -> None:
         features=None,
     )
     ties = np.array([[0, 1]])
-    read = Events(stream, ("event",), np.zeros(events, np.int64), ties, 0.0, 0.0)
-    for by_role in (True, False):
+    plain = Events(stream, ("event",), np.zeros(events, np.int64), ties, 0.0, 0.0)
+    columns = OwnColumns(("amount",), ("price",), np.zeros((events, 1)), np.zeros((stream.nodes, 1)))
+    for read, by_role in product((plain, replace(plain, own=columns)), (True, False)):
         reading = Pass(read, by_role=by_role)
         reading.read(events, np.array([2]), np.ones((1, 2, 2), np.int64))
         reading.ask(0, float(events))

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from model.training_task import run_training
-from pipeline.cluster import client
 from pipeline.cluster.run import run_task, run_tasks
 from pipeline.cluster.software import Software
 from pipeline.cluster.task import ClusterError, Task
@@ -206,7 +205,7 @@ def test_a_worker_with_a_home_of_its_own_trains_by_a_storage_that_both_share(
 def test_other_software_is_refused(workers: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     here = Software.here()
     other = replace(here, code="0123456789ab", packages={**here.packages, "torch": "1.0"})
-    monkeypatch.setattr(client.Software, "here", lambda: other)
+    monkeypatch.setattr(Software, "here", lambda: other)
     message = r"the project's code is 0123456789ab here and .* there; torch is 1.0 here and .* there"
     with pytest.raises(ClusterError, match=message):
         run_task(Task("count", work, (1,)), Lake(workers.home), workers.address)
@@ -215,7 +214,7 @@ def test_other_software_is_refused(workers: Machines, monkeypatch: pytest.Monkey
 def test_a_scheduler_that_is_not_there_is_said_with_what_to_do(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "SECONDS_TO_CONNECT", 0.5)
+    monkeypatch.setattr("pipeline.cluster.client.SECONDS_TO_CONNECT", 0.5)
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(ClusterError, match=f"no scheduler answers at {address}.*`ldg scheduler`"):
         run_task(Task("count", work, (1,)), lake, address)

@@ -278,13 +278,6 @@ def test_new_archive_days_show_without_a_rebuild(full: Lake, lake: Lake) -> None
     assert query(lake, "select count(*) from github_events") == [(len(DAYS) + 1,)]
 
 
-def test_a_home_whose_name_looks_like_a_pattern_shows_its_own_archive_only(tmp_path: Path) -> None:
-    store_archive(Lake(tmp_path / "a[bc]*"), "2013-01-01")
-    store_archive(Lake(tmp_path / "abc"), "2013-01-02")
-    build_warehouse(Lake(tmp_path / "a[bc]*"))
-    assert query(Lake(tmp_path / "a[bc]*"), "select file from github_events") == [("2013-01-01-0.json.gz",)]
-
-
 def test_a_home_given_as_a_relative_path_can_be_queried_from_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
