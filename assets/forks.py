@@ -9,25 +9,28 @@ import multiprocessing
 import os
 import sys
 from multiprocessing import forkserver
+from threading import Lock
 
 # Elsewhere libraries do not survive a fork: each process imports for itself.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 PROCESSES = multiprocessing.get_context(START_METHOD)
 WARM = "assets.warm"
 ONE_THREAD = "OMP_NUM_THREADS"
+BEGINNING = Lock()  # a server starts runs from several threads
 
 
 def begin_imports() -> None:
     """Let the imports begin, if they have not: they are done when the first process is wanted."""
     if START_METHOD != "forkserver":
         return
-    PROCESSES.set_forkserver_preload([WARM])
-    threads = os.environ.get(ONE_THREAD)
-    os.environ[ONE_THREAD] = "1"
-    try:
-        forkserver.ensure_running()
-    finally:
-        if threads is None:
-            del os.environ[ONE_THREAD]
-        else:
-            os.environ[ONE_THREAD] = threads
+    with BEGINNING:
+        PROCESSES.set_forkserver_preload([WARM])
+        threads = os.environ.get(ONE_THREAD)
+        os.environ[ONE_THREAD] = "1"
+        try:
+            forkserver.ensure_running()
+        finally:
+            if threads is None:
+                del os.environ[ONE_THREAD]
+            else:
+                os.environ[ONE_THREAD] = threads

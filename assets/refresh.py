@@ -32,7 +32,9 @@ STEPS = ("event_table", "no_learn_baselines", "waiting_times")
 
 def daily_datasets(sources: Sequence[Source] = SOURCES) -> list[DatasetSpec]:
     """The datasets whose raw material comes day by day; no setting decides which they are."""
-    return [spec for source in sources if source.is_daily for spec in source.datasets(Settings())]
+    # Not checked: that would start threads of polars, and this is imported before forks (`assets.warm`).
+    settings = Settings.model_construct()
+    return [spec for source in sources if source.is_daily for spec in source.datasets(settings)]
 
 
 def lane(spec: DatasetSpec) -> list[AssetKey]:
