@@ -15,7 +15,7 @@ from dagster._grpc import proxy_server, server
 from dagster._grpc.types import CanCancelExecutionRequest
 from dagster._serdes import deserialize_value
 
-from assets.forks import PROCESSES, begin_imports
+from assets.forks import PROCESSES, START_METHOD, begin_imports, fork_from_the_same
 
 
 class ReloadingServer(proxy_server.DagsterProxyApiServicer):
@@ -36,7 +36,7 @@ class ReloadingServer(proxy_server.DagsterProxyApiServicer):
 
 
 class ForkingServer(server.DagsterApiServer):
-    """Dagster's server of one state of the code, whose runs are forks: they begin at once.
+    """Dagster's server of one state of the code, whose runs and their steps are forks: they begin at once.
 
     Nothing is imported for them before the first one is wanted: most servers of a person start few.
     """
@@ -58,3 +58,5 @@ if __name__ == "__main__":
     vars(server)["DagsterApiServer"] = ForkingServer  # what `api grpc` serves
     vars(server)["get_python_environment_entry_point"] = command_of
     main()
+elif __name__ == "__mp_main__" and START_METHOD == "forkserver":  # in the process of a run, before it begins
+    fork_from_the_same()

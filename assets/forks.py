@@ -8,8 +8,9 @@ unless a training asks for more.
 import multiprocessing
 import os
 import sys
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from threading import Lock
+from typing import Any
 
 # Elsewhere libraries do not survive a fork: each process imports for itself.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
@@ -17,6 +18,10 @@ PROCESSES = multiprocessing.get_context(START_METHOD)
 WARM = "assets.warm"
 ONE_THREAD = "OMP_NUM_THREADS"
 BEGINNING = Lock()  # a server starts runs from several threads
+# How Dagster's executor starts the processes of steps.
+OF_STEPS: dict[str, Any] = (
+    {"forkserver": {"preload_modules": [WARM]}} if START_METHOD == "forkserver" else {"spawn": {}}
+)
 
 
 def begin_imports() -> None:
@@ -34,3 +39,11 @@ def begin_imports() -> None:
                 del os.environ[ONE_THREAD]
             else:
                 os.environ[ONE_THREAD] = threads
+
+
+def fork_from_the_same() -> None:
+    """Have what this process forks come from the process that it was forked from itself.
+
+    Python means a fork to do so, but starts another process to fork from, which imports everything again.
+    """
+    vars(forkserver._forkserver)["ensure_running"] = resource_tracker.ensure_running

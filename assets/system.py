@@ -5,6 +5,7 @@ from functools import partial
 from dagster import Definitions, map_asset_specs, multiprocess_executor
 
 from assets.alerts import alerts
+from assets.forks import OF_STEPS
 from assets.jobs import jobs
 from assets.lanes.dataset import dataset_chain
 from assets.lanes.following import following_archive, following_day
@@ -39,5 +40,5 @@ def build_definitions(settings: Settings) -> Definitions:
         sensors=[*SENSORS, alerts(settings)],
         resources={"settings": settings_resource(settings)},
         # Steps are heavy; two at a time is what a small machine carries.
-        executor=multiprocess_executor.configured({"max_concurrent": 2}),
+        executor=multiprocess_executor.configured({"max_concurrent": 2, "start_method": OF_STEPS}),
     )
