@@ -208,17 +208,6 @@ def test_a_key_that_does_not_exist_is_refused(ui: Ui, page: Page, office_table: 
     expect(page.get_by_role("button", name="Launch Run")).to_be_disabled()
 
 
-def test_a_training_that_is_ended_in_the_ui_ends(ui: Ui, page: Page, office_table: None) -> None:
-    type_config(ui, page, "ops: {train: {config: {epochs: 1000000, d: 4}}}")
-    page.get_by_role("button", name="Launch Run").click()
-    ui.wait_until(lambda: list(Lake(ui.home).model("office", "*").parent.glob("*/checkpoint.safetensors")))
-    page.get_by_role("button", name="Terminate", exact=False).first.click()
-    page.get_by_role("button", name=re.compile("^Terminate 1")).click()
-    page.goto(NOTHING)
-    ui.wait_until(lambda: ui.runs("train_chosen")[0] in ENDED)
-    assert ui.runs("train_chosen")[0] == "CANCELED"
-
-
 def test_two_trainings_make_a_plot_of_mar_beside_the_best_baseline(
     ui: Ui, page: Page, office_table: None
 ) -> None:
@@ -233,6 +222,17 @@ def test_two_trainings_make_a_plot_of_mar_beside_the_best_baseline(
         page.get_by_text(name, exact=True).first.wait_for()
     page.get_by_text("mar_of_best_baseline", exact=True).first.scroll_into_view_if_needed()
     expect(page.locator("canvas").first).to_be_visible()
+
+
+def test_a_training_that_is_ended_in_the_ui_ends(ui: Ui, page: Page, office_table: None) -> None:
+    type_config(ui, page, "ops: {train: {config: {epochs: 1000000, d: 4}}}")
+    page.get_by_role("button", name="Launch Run").click()
+    ui.wait_until(lambda: list(Lake(ui.home).model("office", "*").parent.glob("*/checkpoint.safetensors")))
+    page.get_by_role("button", name="Terminate", exact=False).first.click()
+    page.get_by_role("button", name=re.compile("^Terminate 1")).click()
+    page.goto(NOTHING)
+    ui.wait_until(lambda: ui.runs("train_chosen")[0] in ENDED)
+    assert ui.runs("train_chosen")[0] == "CANCELED"
 
 
 def test_a_changed_env_applies_when_the_code_location_is_reloaded(ui: Ui, page: Page) -> None:
