@@ -46,7 +46,7 @@ def follow_archive(
     from pipeline.cluster.task import Task
     from pipeline.following.archive_days import days_needed
     from pipeline.following.bring import bring_window
-    from pipeline.following.rule import follow_rule
+    from pipeline.following.rule_of_settings import follow_rule
     from pipeline.results.warehouse import build_warehouse
     from pipeline.sources.gharchive.source import event_rules, fetch_settings
 

@@ -28,7 +28,7 @@ from pipeline.following.bring import bring_window
 from pipeline.following.files import FollowingFiles
 from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
 from pipeline.following.record import followed_days, published_scores, read_record
-from pipeline.following.rule import follow_rule
+from pipeline.following.rule_of_settings import follow_rule
 from pipeline.following.window import end_of
 from pipeline.lake import read_parquet
 from pipeline.settings import Settings
