@@ -24,9 +24,7 @@ from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
 from pipeline.progress import Progress
 from pipeline.results.trained import FACTS
-from pipeline.schemas import ATTENTION
-
-PARTNERS = 10
+from pipeline.schemas import ATTENTION, PARTNERS
 
 
 def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:

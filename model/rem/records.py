@@ -34,13 +34,13 @@ from pipeline.schemas import (
     CONTRIBUTIONS,
     CURVES,
     EMBEDDINGS,
+    PARTNERS,
     POSTERIOR,
     PREDICTIONS,
     RANKINGS,
     REASONS,
 )
 
-PARTNERS = 10
 GRAPH = {
     **ATTENTION.types,
     "posterior": pl.Float32,

@@ -38,8 +38,8 @@ def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> lis
     """The days of `window` to ask the archive for, in order.
 
     `statuses` holds those of the hours of each day that was read. Asked for are days that were never read,
-    days with failed hours, and each of the last 14: whether a file was replaced, or a missing one published
-    late, is known only by asking, and asking for what is unchanged costs one empty answer an hour.
+    days with failed hours, and each of the last `LATE_DAYS`: whether a file was replaced, or a missing one
+    published late, is known only by asking, and asking for what is unchanged costs one empty answer per hour.
     """
     return [
         day
