@@ -15,7 +15,7 @@ from pipeline.names import (
     NEVER_SEEN,
     baseline_label,
 )
-from pipeline.rem_variants import GROUPS, REM, rem_variants
+from pipeline.rem_variants import REM, REM_ROLE_BLIND, rem_variants
 from pipeline.show.labels import NONE, count, number
 from pipeline.show.results_page.calibration import calibration_in_short, calibration_section
 from pipeline.show.results_page.evidence import Difference, paired
@@ -24,7 +24,6 @@ from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_mo
 from pipeline.show.tables import Row
 from pipeline.variant_names import HISTORY
 
-BLIND = f"{REM}_role_blind"
 DECIMALS = {MAR.name: 2, HITS_AT[10].name: 3, MRR.name: 3}
 FINE_DECIMALS = dict.fromkeys(DECIMALS, 4)  # where the truth is nearly always first
 NEVER_SEEN_DECIMALS = {MAR.name: 1, HITS_AT[10].name: 3}
@@ -108,7 +107,7 @@ def predictor_table(datasets: list[Measured]) -> str:
 def predictor_rows(data: Measured) -> list[list[str]]:
     """The model with and without roles, each above the best predictor without learning that knows as much."""
     rows = []
-    for variant, by_role in ((REM, True), (BLIND, False)):
+    for variant, by_role in ((REM, True), (REM_ROLE_BLIND, False)):
         best = data.best_baseline(by_role=by_role)
         scores = data.score(variant, HISTORY)
         knows = "yes" if by_role else "no"
@@ -261,6 +260,5 @@ def ablations_found(data: Measured) -> str:
 
 def ablation_names() -> Sequence[str]:
     """Every variant but the model itself, those without a group of statistics last."""
-    names = [variant.name for variant in rem_variants() if variant.name != REM]
-    groups = {f"{REM}_without_{group}" for group in GROUPS}
-    return sorted(names, key=lambda name: name in groups)
+    others = [variant for variant in rem_variants() if variant.name != REM]
+    return [variant.name for variant in sorted(others, key=lambda variant: bool(variant.without))]

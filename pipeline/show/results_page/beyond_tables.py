@@ -12,7 +12,7 @@ from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
 from pipeline.show.tables import Row
 from pipeline.variant_names import BILINEAR, CONCAT, ldg_name
-from pipeline.variants import DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS
+from pipeline.variants import DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS, dyrep_title
 
 
 def learned_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
@@ -87,7 +87,7 @@ def associates_alone(data: Measured, model: str) -> float | None:
         (
             row["mar"]
             for row in data.baselines
-            if row["baseline"] == "associates" and model == f"DyRep ({row['relation']})"
+            if row["baseline"] == "associates" and model == dyrep_title(row["relation"])
         ),
         None,
     )
