@@ -1,7 +1,7 @@
 """Beyond the paper: the relational-event model beside the best that learns nothing, what carries it, when."""
 
 from collections.abc import Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 
 import polars as pl
 
@@ -16,11 +16,11 @@ from pipeline.names import (
     baseline_label,
 )
 from pipeline.rem_variants import REM, REM_ROLE_BLIND, rem_variants
-from pipeline.show.labels import NONE, count, number
+from pipeline.show.labels import NONE, count, mean_and_std, number
 from pipeline.show.results_page.calibration import calibration_in_short, calibration_section
 from pipeline.show.results_page.evidence import Difference, paired
 from pipeline.show.results_page.markdown import markdown_table
-from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
+from pipeline.show.results_page.measured import Measured, by_seed, of_model
 from pipeline.show.tables import Row
 from pipeline.variant_names import HISTORY
 
@@ -132,8 +132,13 @@ def model_cells(data: Measured, variant: str) -> list[str]:
     """The metrics of a trained variant, of all test communications and of pairs never seen."""
     never = of_model(data.groups, variant, HISTORY).filter(pl.col("value") == NEVER_SEEN)
     decimals = decimals_of(data)
-    cells = [mean_and_std(data.score(variant, HISTORY, metric), decimals[metric]) for metric in DECIMALS]
-    cells += [mean_and_std(by_seed(never, metric), places) for metric, places in NEVER_SEEN_DECIMALS.items()]
+    cells = [
+        mean_and_std(data.score(variant, HISTORY, metric).values(), decimals[metric]) for metric in DECIMALS
+    ]
+    cells += [
+        mean_and_std(by_seed(never, metric).values(), places)
+        for metric, places in NEVER_SEEN_DECIMALS.items()
+    ]
     return cells
 
 
@@ -142,14 +147,6 @@ def baseline_cells(row: Row, decimals: dict[str, int]) -> list[str]:
     cells = [number(row[metric], decimals[metric]) for metric in DECIMALS]
     cells += [number(row[f"never_seen_{metric}"], places) for metric, places in NEVER_SEEN_DECIMALS.items()]
     return cells
-
-
-def mean_and_std(values: BySeed, decimals: int) -> str:
-    """Mean ± std over seeds."""
-    if not values:
-        return NONE
-    mean = f"{fmean(values.values()):.{decimals}f}"
-    return mean if len(values) == 1 else f"{mean} ± {stdev(values.values()):.{decimals}f}"
 
 
 def difference_cell(difference: Difference | None, decimals: int) -> str:
@@ -166,7 +163,7 @@ def difference_cell(difference: Difference | None, decimals: int) -> str:
 def rem_agreement_table(data: Measured) -> str:
     """AUC (%) of REM's latent graph at the end of training with the final known ones, beside counting."""
     rows = [
-        [relation, *(auc_cell(values) for values in columns)]
+        [relation, *(mean_and_std(values, 1) for values in columns)]
         for relation, columns in rem_agreements(data).items()
     ]
     if not rows:
@@ -206,11 +203,6 @@ def percent_range(values: Sequence[float]) -> str:
     """The lowest and the highest of percentages."""
     low, high = f"{min(values):.1f}", f"{max(values):.1f}"
     return f"{low} %" if low == high else f"{low} to {high} %"
-
-
-def auc_cell(values: Sequence[float]) -> str:
-    """One AUC, or mean ± std over several seeds."""
-    return mean_and_std(dict(enumerate(values)), 1)
 
 
 def ablations(data: Measured) -> str:
