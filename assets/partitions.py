@@ -12,8 +12,8 @@ from pipeline.variants import models_for
 FILE_DAYS = DailyPartitionsDefinition(start_date=FIRST_DAY.isoformat())
 
 # A run costs seconds of overhead, so one run takes a month of days.
-DAYS_A_RUN = 31
-MONTHLY_RUNS = BackfillPolicy.multi_run(max_partitions_per_run=DAYS_A_RUN)
+DAYS_PER_RUN = 31
+MONTHLY_RUNS = BackfillPolicy.multi_run(max_partitions_per_run=DAYS_PER_RUN)
 
 
 def day_range(first: date, last: date) -> dict[str, str]:

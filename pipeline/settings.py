@@ -319,7 +319,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def known_early(self) -> Self:
+    def event_types_and_split_fit(self) -> Self:
         """Refuse what would be refused only after days were brought."""
         try:
             EventRules(frozenset(self.communications), frozenset(self.associations))

@@ -9,7 +9,7 @@ from pyarrow.parquet import read_metadata
 from assets.headless.learning import Training, WaitingTimes
 from assets.headless.steps import Step
 from assets.lanes.results import RESULTS
-from assets.partitions import DAYS_A_RUN, day_range
+from assets.partitions import DAYS_PER_RUN, day_range
 from assets.rules import training_settings
 from model.identity import differences, identity, resumable
 from model.when.settings import is_learned
@@ -47,7 +47,7 @@ def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
             continue
         day, end = spec.source.days(settings)
         while day <= end:
-            last = min(day + timedelta(days=DAYS_A_RUN - 1), end)
+            last = min(day + timedelta(days=DAYS_PER_RUN - 1), end)
             yield Step(assets, tags=day_range(day, last))
             day = last + timedelta(days=1)
     yield Step(tuple(AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")))

@@ -16,7 +16,7 @@ LOSS_TITLES = dict(
     zip((term.name for term in LOSSES), ("Loss: events", "Loss: non-events", "Loss: KL"), strict=True)
 )
 MARS = {"mar": "validation", "test_mar": "test"}
-POINTS_A_CURVE = 100
+POINTS_PER_CURVE = 100
 WIDTH, HEIGHT = 165, 84
 
 
@@ -61,7 +61,7 @@ def uses_frequency(trained: TrainedVariant, relations: Sequence[str]) -> bool:
 def loss_points(curves: pl.DataFrame) -> pl.DataFrame:
     """Each loss term in at most a hundred stretches of steps: mean and range over seeds."""
     steps = int(curves["step"].max() or 0) + 1  # ty: ignore[invalid-argument-type] - steps are integers
-    width = max(1, -(-steps // POINTS_A_CURVE))
+    width = max(1, -(-steps // POINTS_PER_CURVE))
     per_seed = (
         curves.unpivot(list(LOSS_TITLES), index=["seed", "step"], variable_name="term")
         .with_columns(step=pl.col("step") // width * width)

@@ -57,8 +57,8 @@ def beyond_section(datasets: list[Measured], evidence: str) -> str:
             sentences := [
                 one
                 for one in (
-                    rem_agreement_found(data),
-                    ablations_found(data),
+                    rem_agreement_in_short(data),
+                    ablations_in_short(data),
                     calibration_in_short(data),
                 )
                 if one
@@ -187,7 +187,7 @@ def rem_agreements(data: Measured) -> dict[str, list[list[float]]]:
     return {relation: values for relation, values in by_relation.items() if values[0]}
 
 
-def rem_agreement_found(data: Measured) -> str:
+def rem_agreement_in_short(data: Measured) -> str:
     """From where to where REM's AUC goes over the known graphs, beside that of counting all events."""
     by_relation = rem_agreements(data)
     if not by_relation:
@@ -231,7 +231,7 @@ def ablated(data: Measured) -> dict[str, Difference | None]:
     }
 
 
-def ablations_found(data: Measured) -> str:
+def ablations_in_short(data: Measured) -> str:
     """How many other variants surely rank worse, and which of them most."""
     variants = ablated(data)
     worse = {
