@@ -10,7 +10,7 @@ from assets.headless.learning import Training, WaitingTimes
 from assets.headless.steps import Step
 from assets.lanes.results import RESULTS
 from assets.partitions import DAYS_PER_RUN, day_range
-from assets.rules import training_settings
+from assets.training_config import training_settings
 from model.identity import differences, identity, resumable
 from model.when.settings import is_learned
 from model.when.task import wanted_waits
