@@ -7,6 +7,7 @@ import polars as pl
 from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec, AssetKey
 
 from assets.partitions import variant_partitions
+from pipeline.following.rule import LATE_DAYS
 from pipeline.lake import Lake, read_parquet
 from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.sources.gharchive.account import account_path, read_account, unreadable
@@ -41,7 +42,8 @@ ARCHIVE_CHECKS = [
         "no_hour_failed",
         asset="github_events",
         description="Every hour of every day of this home is here or known to be missing for good. Each tick "
-        "of a schedule asks again for those of the last 14 days; materialize an older day to complete it.",
+        f"of a schedule asks again for those of the last {LATE_DAYS} days; materialize an older day to "
+        "complete it.",
     ),
 ]
 

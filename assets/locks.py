@@ -16,7 +16,7 @@ from dagster import AssetExecutionContext, OpExecutionContext
 
 from assets.headless.instance import HEADLESS
 from pipeline.lake import Lake
-from pipeline.locks import hold, hold_one_of
+from pipeline.locks import LONGEST_WAIT_FOR_A_SLOT, hold, hold_one_of
 from pipeline.settings import Settings
 from pipeline.storage.share import bring_things, shared
 from pipeline.storage.things import Thing, event_table, learned_waiting_times, trained_model
@@ -24,7 +24,6 @@ from pipeline.storage.things import Thing, event_table, learned_waiting_times, t
 Context = AssetExecutionContext | OpExecutionContext
 LONGEST_WAIT = 3600.0  # seconds, for a table: it is made within minutes
 WAITING_TIMES = "waiting_times"  # locked like a variant: who learns them keeps a processor as busy
-LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
 
 
 @contextmanager

@@ -5,14 +5,15 @@ from datetime import date
 from dagster import BackfillPolicy, DailyPartitionsDefinition, StaticPartitionsDefinition
 
 from pipeline.settings import Settings
+from pipeline.sources.gharchive.hours import FIRST_DAY
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import models_for
 
-FILE_DAYS = DailyPartitionsDefinition(start_date="2011-02-12")  # the archive's first
+FILE_DAYS = DailyPartitionsDefinition(start_date=FIRST_DAY.isoformat())
 
 # A run costs seconds of overhead, so one run takes a month of days.
-DAYS_A_RUN = 31
-MONTHLY_RUNS = BackfillPolicy.multi_run(max_partitions_per_run=DAYS_A_RUN)
+DAYS_PER_RUN = 31
+MONTHLY_RUNS = BackfillPolicy.multi_run(max_partitions_per_run=DAYS_PER_RUN)
 
 
 def day_range(first: date, last: date) -> dict[str, str]:

@@ -43,14 +43,14 @@ def schedules(settings: Settings) -> list[ScheduleDefinition]:
         job=archive_day,
         cron_schedule=settings.schedule,
         execution_timezone="UTC",
-        description="Every day: the archive's newest complete day, and again those of the last 14 that were "
-        "brought before, for hours that failed, came late or were replaced. The sensor `refresh` does the "
-        "rest.",
+        description="Every day: the archive's newest complete day, and again those of the last "
+        f"{LATE_DAYS} that were brought before, for hours that failed, came late or were replaced. The "
+        "sensor `refresh` does the rest.",
     )
     def newest_archive_day(
         context: ScheduleEvaluationContext, settings: ResourceParam[Settings]
     ) -> RunRequest:
-        """Ask for the day before the tick's, and all since the oldest of the last 14 that was brought."""
+        """Ask for the day before the tick's, and all since the oldest late day that was brought."""
         newest = newest_complete_day(context.scheduled_execution_time)
         late = window_until(newest, LATE_DAYS)
         first = next((day for day in late if account_path(settings.lake, day).exists()), newest)

@@ -69,10 +69,10 @@ class TrainingConfig(Config):
 
     def settings(self, variant: Variant | RemVariant) -> TrainingSettings | RemSettings:
         """How `variant` is trained."""
-        seeds = tuple(range(self.seeds))
+        of_paper = replace(training_settings(self), d=self.d)
         if isinstance(variant, RemVariant):
-            return replace(REM, seeds=seeds, **self.rem.model_dump())
-        return replace(PAPER, seeds=seeds, **{name: getattr(self, name) for name in OF_THE_PAPER})
+            return replace(REM, seeds=of_paper.seeds, **self.rem.model_dump())
+        return of_paper
 
     def refuse_vain(self, variant: Variant | RemVariant) -> None:
         """An error if something was changed that the training of `variant` does not ask for."""
@@ -83,6 +83,17 @@ class TrainingConfig(Config):
             if getattr(self, name) != fields[name].default:
                 instead = " (below rem are those it takes)" if name in RemConfig.model_fields else ""
                 raise ValueError(f"the config's {name} means nothing to {variant.key}{instead}: leave it out")
+
+
+def training_settings(asked: Settings | TrainingConfig) -> TrainingSettings:
+    """How the settings, or a run's config in their stead, say that the paper's models are trained."""
+    return replace(
+        PAPER,
+        seeds=tuple(range(asked.seeds)),
+        epochs=asked.epochs,
+        batch=asked.batch,
+        learning_rate=asked.learning_rate,
+    )
 
 
 def training_config(settings: Settings) -> type[TrainingConfig]:

@@ -25,13 +25,12 @@ from pipeline.results.baselines import baselines
 from pipeline.results.dataset_stats import write_dataset_stats
 from pipeline.results.metrics import write_link_prediction, write_training_curves
 from pipeline.results.warehouse import build_warehouse
-from pipeline.schemas import TRAINED
+from pipeline.schemas import PARTNERS, TRAINED
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
 from tests.small_world import attention, curves, embeddings, rankings
 
 DATASET, VARIANT = "crowd", "ldg_learned_sparse-bilinear"
-PARTNERS = 10  # that are predicted for each node
 SNAPSHOTS = 6
 
 

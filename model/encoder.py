@@ -18,6 +18,7 @@ from torch import Tensor
 
 from model.functions import elu_, elu_gradient
 from model.layers import Linear, Network, Shapes, Total, network_shapes
+from pipeline.variant_names import BILINEAR
 from pipeline.variants import Variant
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ class Workspace:
 
 def encoder_shapes(variant: Variant, d: int) -> Shapes:
     """Shapes of the encoder's networks; `pair` are the bilinear W¹ and W² (receiver, sender, feature)."""
-    bilinear = variant.of_encoder == "bilinear"
+    bilinear = variant.of_encoder == BILINEAR
     pair = d if bilinear else 2 * d
     shapes = network_shapes("encoder.node1", d, d) | network_shapes("encoder.edge1", pair, d)
     if bilinear:
@@ -67,7 +68,7 @@ def folded_weights(variant: Variant, named: dict[str, Tensor]) -> dict[str, Tens
     d·d), from (receiver) to (sender, output).
     """
     weights = {name.removeprefix("encoder."): w for name, w in named.items() if name.startswith("encoder.")}
-    if variant.of_encoder == "bilinear":
+    if variant.of_encoder == BILINEAR:
         for edge in ("edge1", "edge2")[: variant.passes]:
             pair, w1 = weights.pop(f"{edge}.pair"), weights.pop(f"{edge}.w1")
             seeds, d = pair.shape[:2]
@@ -322,7 +323,7 @@ class Encoder:
         self, variant: Variant, weights: dict[str, Tensor], z: Tensor, workspace: Workspace, undone: int
     ) -> None:
         """`z` (S, N, d): all embeddings before the batch; `undone`: how many events will be, 0 for none."""
-        two_pass, bilinear = variant.passes == 2, variant.of_encoder == "bilinear"
+        two_pass, bilinear = variant.passes == 2, variant.of_encoder == BILINEAR
         self.undone = undone
         self.node1 = Network(weights, "node1", undone, view=True)
         self.h = self.node1.forward(z).clone()  # (S, N, d): h¹, eq. 7

@@ -11,6 +11,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from model.rem.settings import RemSettings, rem_identity
+from pipeline.paper_training import BATCH, EPOCHS, LEARNING_RATE, SEEDS
 from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
 
@@ -30,11 +31,11 @@ class TrainingSettings:
     encoder's first pass, and how many events of the validation and of the test period are ranked.
     """
 
-    seeds: tuple[int, ...] = tuple(range(10))
-    epochs: int = 5
-    batch: int = 200
+    seeds: tuple[int, ...] = tuple(range(SEEDS))
+    epochs: int = EPOCHS
+    batch: int = BATCH
     d: int = 32
-    learning_rate: float = 2e-4
+    learning_rate: float = LEARNING_RATE
     betas: tuple[float, float] = (0.5, 0.999)
     encoder_weight_decay: float = 1e-4
     clip: float = 100.0

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from model.attention.registry import ATTENTIONS
 from model.layers import Shapes
+from pipeline.variant_names import BILINEAR
 from pipeline.variants import Variant
 
 WAITING = 4  # days, hours, minutes, seconds
@@ -19,7 +20,7 @@ RATE_START = 0.5
 
 def intensity_shapes(variant: Variant, d: int) -> Shapes:
     """Shapes of ψ and of the compatibility ω (concat) or Ω (bilinear)."""
-    compatibility = (KINDS, d, d) if variant.interaction == "bilinear" else (KINDS, 2 * d)
+    compatibility = (KINDS, d, d) if variant.interaction == BILINEAR else (KINDS, 2 * d)
     return {"intensity.rate": (KINDS,), "intensity.compatibility": compatibility}
 
 
@@ -49,7 +50,7 @@ def width_of(variant: Variant, d: int) -> int:
     """The embedding's width: `d`, or what gives a wide concat model as many parameters as bilinear."""
     if not variant.wide:
         return d
-    bilinear = Variant(variant.name, "bilinear", relation=variant.relation)
+    bilinear = Variant(variant.name, BILINEAR, relation=variant.relation)
     goal = count_parameters(bilinear, d)
     return min(range(d, 4 * d), key=lambda width: abs(count_parameters(variant, width) - goal))
 

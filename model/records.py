@@ -23,9 +23,8 @@ from model.stream import COMMUNICATION, Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
 from pipeline.progress import Progress
-from pipeline.schemas import ATTENTION
-
-PARTNERS = 10
+from pipeline.results.trained import FACTS
+from pipeline.schemas import ATTENTION, PARTNERS
 
 
 def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:
@@ -78,7 +77,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
         "commit": commit(),
         "finished_at": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds"),
     }
-    write_json(summary, folder / "model.json")
+    write_json(summary, folder / FACTS)
     return summary
 
 

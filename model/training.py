@@ -17,7 +17,7 @@ from model.run import new_run, resume
 from model.stream import load_stream
 from pipeline.lake import read_parquet
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import finished
+from pipeline.results.trained import FACTS, finished
 from pipeline.variants import Variant, model_named
 
 __all__ = ["TrainingSettings", "train"]
@@ -62,7 +62,7 @@ def train(
     ):
         write_log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
         return summary
-    (folder / "model.json").unlink(missing_ok=True)
+    (folder / FACTS).unlink(missing_ok=True)
     path = folder / "checkpoint.safetensors"
     if start_over:
         discard(path)

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import polars as pl
 
 from pipeline.lake import Lake, file_sha256, read_parquet, write_json, write_parquet
-from pipeline.names import KINDS
+from pipeline.names import FINAL, INITIAL, KINDS, SNAPSHOTS, SPLITS, TEST, TRAIN, VALIDATION
 from pipeline.schemas import EVENT_TABLE, Type
 
 CLOCKS = ("UTC", "local")
@@ -208,10 +208,10 @@ def split_by_time(validation_start: datetime, test_start: datetime) -> pl.Expr:
     """The split that an event's time puts it in."""
     return (
         pl.when(pl.col("created_at") >= test_start)
-        .then(pl.lit("test"))
+        .then(pl.lit(TEST))
         .when(pl.col("created_at") >= validation_start)
-        .then(pl.lit("validation"))
-        .otherwise(pl.lit("train"))
+        .then(pl.lit(VALIDATION))
+        .otherwise(pl.lit(TRAIN))
     )
 
 
@@ -261,12 +261,12 @@ def table_2_stats(table: EventTable) -> dict[str, int]:
     own = table.associations.filter(pl.col("relation").is_in(table.metadata["own_relations"]))
     own = own.unique(["snapshot", "u", "v"])
     per_tie = table.metadata["entries_per_association"]
-    counts = table.events.group_by((pl.col("split") == "test").alias("test"), "kind").len()
+    counts = table.events.group_by((pl.col("split") == TEST).alias("test"), "kind").len()
     by = {(test, kind): n for test, kind, n in counts.iter_rows()}
     return {
         "nodes": table.nodes.height,
-        "initial_associations": own.filter(pl.col("snapshot") == "initial").height // per_tie,
-        "final_associations": own.filter(pl.col("snapshot") == "final").height // per_tie,
+        "initial_associations": own.filter(pl.col("snapshot") == INITIAL).height // per_tie,
+        "final_associations": own.filter(pl.col("snapshot") == FINAL).height // per_tie,
         "train_communications": by.get((False, "communication"), 0),
         "train_associations": by.get((False, "association"), 0),
         "test_communications": by.get((True, "communication"), 0),
@@ -305,8 +305,8 @@ def check_event_table(table: EventTable) -> list[str]:
             wrong.append(f"{frame} names nodes outside 0…{nodes.height - 1}")
     if strange := sorted(set(events["kind"]) - set(KINDS)):
         wrong.append(f"event kinds {strange} are neither association nor communication")
-    if strange := sorted(set(table.associations["snapshot"]) - {"initial", "final"}):
-        wrong.append(f"snapshots {strange} are neither initial nor final")
+    if strange := sorted(set(table.associations["snapshot"]) - set(SNAPSHOTS)):
+        wrong.append(f"snapshots {strange} are neither {' nor '.join(SNAPSHOTS)}")
     wrong += [
         f"column {column!r} of {frame} has values that are no numbers"
         for frame in ("events", "nodes")
@@ -322,8 +322,8 @@ def check_event_table(table: EventTable) -> list[str]:
 def split_violations(table: EventTable) -> list[str]:
     """Where the splits are not three periods one after another, or too empty to train and test on."""
     events, wrong = table.events, []
-    if strange := sorted(set(events["split"]) - {"train", "validation", "test"}):
-        wrong.append(f"splits {strange} are none of train, validation, test")
+    if strange := sorted(set(events["split"]) - set(SPLITS)):
+        wrong.append(f"splits {strange} are none of {', '.join(SPLITS)}")
     boundaries = {part: datetime.fromisoformat(moment) for part, moment in table.metadata["split"].items()}
     expected = split_by_time(boundaries["validation_start"], boundaries["test_start"])
     if events.filter(pl.col("split") != expected).height:
@@ -332,9 +332,9 @@ def split_violations(table: EventTable) -> list[str]:
         f"{events['created_at'].min()} to {events['created_at'].max()}" if events.height else "no time at all"
     )
     where = f"(events span {span}; testing starts {boundaries['test_start']})"
-    if not (events["split"] == "test").any():
+    if not (events["split"] == TEST).any():
         wrong.append(f"no test event {where}")
-    if not (events["split"] == "train").any():
+    if not (events["split"] == TRAIN).any():
         wrong.append(f"no training event {where}")
     return wrong
 

@@ -27,6 +27,7 @@ from pipeline.progress import announce
 from pipeline.text import duration
 
 SECONDS_BETWEEN_TRIES = 0.2
+LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0  # seconds
 
 
 class LockedError(RuntimeError):

@@ -1,12 +1,13 @@
-"""Names that more than one room uses: kinds of events, splits, snapshots, and the metrics of a ranking."""
+"""Names that more than one room uses: kinds of events, splits, snapshots, horizons, metrics of a ranking."""
 
 from dataclasses import dataclass
 
 KINDS = ("association", "communication")
-SPLITS = ("train", "validation", "test")
-SNAPSHOTS = ("initial", "final")
+TRAIN, VALIDATION, TEST = SPLITS = ("train", "validation", "test")
+INITIAL, FINAL = SNAPSHOTS = ("initial", "final")
 SEEN, NEVER_SEEN = PAIRS = ("seen before", "never seen")
 PLANTED = "planted"  # the relation of a graph that is known from outside, never an input to training
+HORIZONS = {"1 h": 3_600, "1 d": 86_400, "7 d": 7 * 86_400}  # seconds within which an event is forecast
 # What counts a pair's training events instead of learning a graph: all of them, and communications alone.
 FREQUENCY, COMMUNICATION_FREQUENCY = FREQUENCIES = ("frequency", "communication_frequency")
 
@@ -55,6 +56,11 @@ METRICS = (MAR, HITS_AT[10], MRR, HITS_AT[1], HITS_AT[3])
 PAPER_METRICS = (MAR, HITS_AT[10])
 # Those that say it briefly: in a followed archive's track record, and where one training is looked at.
 BRIEF_METRICS = (MAR, HITS_AT[10], MRR)
+
+
+def brier_name(horizon: str) -> str:
+    """The column of the Brier score of a horizon."""
+    return f"brier_{horizon.replace(' ', '')}"
 
 
 def baseline_label(baseline: str, relation: str | None = None) -> str:

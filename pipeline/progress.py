@@ -1,6 +1,7 @@
 """Progress of long work: a bar in a terminal, log lines with rate and remaining time for the Dagster UI.
 
-Whoever watches the work of a process (`watched_by`) gets its state several times a second instead of the bar.
+Whoever watches the work of a process (`watched_by`) gets its state several times per second
+instead of the bar.
 """
 
 import sys

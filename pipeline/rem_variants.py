@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 from pipeline.variant_names import BILINEAR, HISTORY, ldg_name, variant_key
 
 REM = "rem"
+REM_ROLE_BLIND = f"{REM}_role_blind"
 Form = Literal["branching", "flat", "linear"]
 OfLdg = Literal["embeddings", "attention"]
 LDG = variant_key(ldg_name("learned", "sparse"), BILINEAR)  # the trained LDG that a model may read
@@ -97,7 +98,7 @@ def rem_variants() -> list[RemVariant]:
         RemVariant(),
         RemVariant(f"{REM}_flat", form="flat"),
         RemVariant(f"{REM}_linear", form="linear"),
-        RemVariant(f"{REM}_role_blind", by_role=False),
+        RemVariant(REM_ROLE_BLIND, by_role=False),
         *(RemVariant(f"{REM}_{of_ldg}", of_ldg=of_ldg) for of_ldg in get_args(OfLdg)),
         *(RemVariant(f"{REM}_without_{group}", without=(group,)) for group in GROUPS),
     ]

@@ -28,8 +28,10 @@ from pydantic_settings import (
 )
 
 from pipeline.event_table import is_time_zone
+from pipeline.following.rule import FEWEST_DAYS, FEWEST_NODES, FollowRule
 from pipeline.lake import Lake, temporary_name
 from pipeline.machine import processors
+from pipeline.paper_training import BATCH, EPOCHS, LEARNING_RATE, SEEDS
 from pipeline.rem_variants import REM
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
@@ -213,15 +215,23 @@ class Settings(BaseSettings):
         ge=2,
         description="Keep only so many accounts, the most densely connected ones.",
     )
-    follow_days: int = Field(90, ge=8, description="How many days `ldg follow` looks back and learns from.")
-    follow_nodes: int = Field(1000, ge=3, description="How many accounts are followed: the densest core.")
-    follow_accounts: Names = Field((), description="Follow these accounts instead.")
-    follow_organizations: Names = Field(
-        (), description="Follow these owners of repositories and who acts on them instead."
+    follow_days: int = Field(
+        FollowRule.days, ge=FEWEST_DAYS, description="How many days `ldg follow` looks back and learns from."
     )
-    follow_reselect: Count = Field(28, description="After how many days it is chosen anew whom to follow.")
+    follow_nodes: int = Field(
+        FollowRule.nodes, ge=FEWEST_NODES, description="How many accounts are followed: the densest core."
+    )
+    follow_accounts: Names = Field(FollowRule.accounts, description="Follow these accounts instead.")
+    follow_organizations: Names = Field(
+        FollowRule.organizations,
+        description="Follow these owners of repositories and who acts on them instead.",
+    )
+    follow_reselect: Count = Field(
+        FollowRule.reselect, description="After how many days it is chosen anew whom to follow."
+    )
     follow_variants: Names = Field(
-        (REM,), description="The models that follow; the first decides when new people are taken on."
+        FollowRule.variants,
+        description="The models that follow; the first decides when new people are taken on.",
     )
     follow_keep_raw: bool = Field(
         False, description="Whether hour files that `ldg follow` brings stay after reading."
@@ -246,11 +256,14 @@ class Settings(BaseSettings):
     social_evolution_end: Day = Field(
         SocialEvolutionRules.end, description="The day at whose start the events end."
     )
-    seeds: Count = Field(10, description="How many times each variant is trained, each from another seed.")
-    epochs: Count = Field(5, description="How many passes are made over the training events.")
-    batch: Count = Field(200, description="Events per step of the optimizer; a small dataset wants fewer.")
+    seeds: Count = Field(SEEDS, description="How many times each variant is trained, each from another seed.")
+    epochs: Count = Field(EPOCHS, description="How many passes are made over the training events.")
+    batch: Count = Field(BATCH, description="Events per step of the optimizer; a small dataset wants fewer.")
     learning_rate: float = Field(
-        2e-4, gt=0, le=1, description="The size of the optimizer's steps; a small dataset wants larger ones."
+        LEARNING_RATE,
+        gt=0,
+        le=1,
+        description="The size of the optimizer's steps; a small dataset wants larger ones.",
     )
     datasets: Names = Field((), description="The datasets a run works on, by name; all of them if empty.")
     variants: Names = Field(
@@ -306,7 +319,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def known_early(self) -> Self:
+    def event_types_and_split_fit(self) -> Self:
         """Refuse what would be refused only after days were brought."""
         try:
             EventRules(frozenset(self.communications), frozenset(self.associations))

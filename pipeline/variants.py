@@ -86,7 +86,7 @@ class Variant:
             raise ValueError(f"prior belongs to random and learned attention, not to {self.attention!r}")
         if self.edge_types < 1 or (not latent and self.edge_types != 1):
             raise ValueError(f"edge_types takes 1 or more, and 1 outside LDG, not {self.edge_types}")
-        if self.wide and self.interaction != "concat":
+        if self.wide and self.interaction != CONCAT:
             raise ValueError(
                 "wide takes interaction 'concat': it widens concat to bilinear's number of parameters"
             )
@@ -108,7 +108,7 @@ class Variant:
         if self.wide:
             return "DyRep, wider"
         graph = "random associations" if self.random_associations else self.relation or own_relation
-        return f"DyRep ({graph})"
+        return dyrep_title(graph)
 
     @property
     def is_printed_in_table_4(self) -> bool:
@@ -150,6 +150,11 @@ class Variant:
     def needs(self) -> str | None:
         """The key of the variant that must be trained before this one."""
         return self.trained_like().key if self.frequency else None
+
+
+def dyrep_title(graph: str) -> str:
+    """The name in print of DyRep on an association graph."""
+    return f"DyRep ({graph})"
 
 
 def dyrep_on(relation: str) -> str:

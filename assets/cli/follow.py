@@ -41,27 +41,16 @@ def follow_archive(
     settings: "Settings", last: date, first: date | None, log: Callable[[str], None]
 ) -> "list[DayRecord]":
     """Bring what is needed of the archive, follow up to `last`, and show what was made in the warehouse."""
-    from model.following.day import follow_until
+    from model.following.task import follow_task
     from pipeline.cluster.run import run_task
-    from pipeline.cluster.task import Task
     from pipeline.following.archive_days import days_needed
-    from pipeline.following.bring import bring_window
-    from pipeline.following.rule import follow_rule
+    from pipeline.following.bring import bring_as_set
+    from pipeline.following.rule_of_settings import follow_rule
     from pipeline.results.warehouse import build_warehouse
-    from pipeline.sources.gharchive.source import event_rules, fetch_settings
 
     lake, rule = settings.lake, follow_rule(settings)  # refused before days are brought, not after
-    bring_window(
-        lake,
-        days_needed(settings, last, first),
-        fetch_settings(settings),
-        event_rules(settings),
-        keep_raw=settings.follow_keep_raw,
-        log=log,
-        cluster=settings.cluster,
-    )
-    task = Task(f"following up to {last}", follow_until, (rule, last, first))
-    records = run_task(task, lake, settings.cluster, log)
+    bring_as_set(settings, days_needed(settings, last, first), log=log)
+    records = run_task(follow_task(rule, last, first), lake, settings.cluster, log)
     if records:
         build_warehouse(lake)
     return records

@@ -1,10 +1,7 @@
 """What a headless run is to make: which datasets, by which steps, and which trainings are left to be done."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 from dagster import AssetKey
 from pyarrow.parquet import read_metadata
@@ -12,28 +9,24 @@ from pyarrow.parquet import read_metadata
 from assets.headless.learning import Training, WaitingTimes
 from assets.headless.steps import Step
 from assets.lanes.results import RESULTS
-from assets.partitions import DAYS_A_RUN, day_range
-from assets.rules import training_settings
+from assets.partitions import DAYS_PER_RUN, day_range
+from assets.training_config import training_settings
 from model.identity import differences, identity, resumable
 from model.when.settings import is_learned
 from model.when.task import wanted_waits
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import current_variants, finished, present_fingerprint, read_facts
+from pipeline.results.trained import (
+    TrainedVariant,
+    current_variants,
+    finished,
+    present_fingerprint,
+    read_facts,
+)
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import Variant, models_for
 
 RESULTS_STEP = Step(tuple(AssetKey(name) for name in RESULTS))
-
-
-@dataclass(frozen=True)
-class FinishedModel:
-    """A model that an earlier run trained to its end, with what its `model.json` says."""
-
-    dataset: str
-    variant: Variant | RemVariant
-    folder: Path
-    summary: dict[str, Any]
 
 
 def left_out(specs: Sequence[DatasetSpec], settings: Settings) -> dict[str, str]:
@@ -54,7 +47,7 @@ def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
             continue
         day, end = spec.source.days(settings)
         while day <= end:
-            last = min(day + timedelta(days=DAYS_A_RUN - 1), end)
+            last = min(day + timedelta(days=DAYS_PER_RUN - 1), end)
             yield Step(assets, tags=day_range(day, last))
             day = last + timedelta(days=1)
     yield Step(tuple(AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")))
@@ -87,13 +80,13 @@ def plan_waiting_times(spec: DatasetSpec, settings: Settings) -> tuple[WaitingTi
 
 def plan_training(
     spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
-) -> Training | FinishedModel:
+) -> Training | TrainedVariant:
     """What is planned of a variant: its training on the event table as it is now, or its finished model."""
     folder = settings.lake.model(spec.name, variant.key)
     fingerprint = present_fingerprint(settings.lake, spec.name)
     chosen_settings = training_settings(settings)
-    if summary := finished(folder, identity(spec.name, fingerprint, variant, chosen_settings)):
-        return FinishedModel(spec.name, variant, folder, summary)
+    if facts := finished(folder, identity(spec.name, fingerprint, variant, chosen_settings)):
+        return TrainedVariant(folder, spec.name, variant.name, variant.interaction, facts)
     begun = identity(spec.name, fingerprint, variant.trained_like(), chosen_settings)
     return Training(
         spec.name,

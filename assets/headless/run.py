@@ -24,7 +24,6 @@ from assets.headless.learning import Learning, Training, finished_training, trai
 from assets.headless.lock import alone
 from assets.headless.plan import (
     RESULTS_STEP,
-    FinishedModel,
     left_out,
     missing_before,
     plan_training,
@@ -164,9 +163,9 @@ class HeadlessRun:
                     "anew", f"{spec.name} {variant.key}, trained otherwise before: {'; '.join(otherwise)}"
                 )
         plans = [plan_training(spec, variant, self.settings) for spec, variant in variants]
-        models = [plan for plan in plans if isinstance(plan, FinishedModel)]
-        for model in models:
-            self.report_finished(model)
+        models = [plan for plan in plans if isinstance(plan, TrainedVariant)]
+        for trained in models:
+            self.report_finished(trained)
         trainings = [plan for plan in plans if isinstance(plan, Training)]
         waiting_times = []
         for waits, is_learned in (plan_waiting_times(spec, self.settings) for spec in waits_of):
@@ -191,16 +190,13 @@ class HeadlessRun:
             reasons = "\n".join(f"{outcome.learning} failed: {outcome.message}" for outcome in failed)
             sys.exit(self.account.failure(reasons))
 
-    def report_finished(self, model: FinishedModel) -> None:
+    def report_finished(self, trained: TrainedVariant) -> None:
         """Report a finished model as made anew, as its table is: nothing then seems out of date."""
-        trained = TrainedVariant(
-            model.folder, model.dataset, model.variant.name, model.variant.interaction, model.summary
-        )
         self.instance.report_runless_asset_event(
             AssetMaterialization(
-                AssetKey([model.dataset, "trained_models"]),
-                partition=model.variant.key,
+                AssetKey([trained.dataset, "trained_models"]),
+                partition=trained.key,
                 metadata=shown_training(trained, standing(self.settings.lake, trained)),
-                tags=version_tags(version_of_training(model.summary)),
+                tags=version_tags(version_of_training(trained.facts)),
             )
         )

@@ -22,19 +22,17 @@ from assets.partitions import FILE_DAYS
 from assets.versions import version_of_facts, version_of_files, version_tags
 from pipeline import clock
 from pipeline.cluster.run import run_task
-from pipeline.cluster.task import Task
 from pipeline.following.archive_days import days_needed
-from pipeline.following.bring import bring_window
+from pipeline.following.bring import bring_as_set
 from pipeline.following.files import FollowingFiles
 from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
 from pipeline.following.record import followed_days, published_scores, read_record
-from pipeline.following.rule import follow_rule
+from pipeline.following.rule_of_settings import follow_rule
 from pipeline.following.window import end_of
 from pipeline.lake import read_parquet
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.checks import failed_hours
 from pipeline.sources.gharchive.day import account_path
-from pipeline.sources.gharchive.source import event_rules, fetch_settings
 
 ARCHIVE, DAY = AssetKey(["following", "archive"]), AssetKey(["following", "day"])
 FOLLOWING = (ARCHIVE, DAY)
@@ -66,17 +64,7 @@ def following_archive(context: AssetExecutionContext, settings: ResourceParam[Se
     """
     last = date.fromisoformat(context.partition_keys[-1])
     window = days_needed(settings, last, None)
-    changed = bring_window(
-        settings.lake,
-        window,
-        fetch_settings(settings),
-        event_rules(settings),
-        keep_raw=settings.follow_keep_raw,
-        now=clock.now(),
-        log=context.log.info,
-        work=run_name(context),
-        cluster=settings.cluster,
-    )
+    changed = bring_as_set(settings, window, now=clock.now(), log=context.log.info, work=run_name(context))
     for day in changed:
         version = version_of_files([account_path(settings.lake, day)])
         context.log_event(
@@ -115,13 +103,12 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
     Days before it that are not whole, or whose data changed, are made first. The numbers are those of the
     model that decides and of recency, online, so that the plots of this asset are the track record.
     """
-    from model.following.day import follow_until
+    from model.following.task import follow_task
 
     lake, rule = settings.lake, follow_rule(settings)
     last = date.fromisoformat(context.partition_keys[-1])
-    task = Task(f"following up to {last}", follow_until, (rule, last))
     with training_slot(context, settings):
-        made_days = run_task(task, lake, settings.cluster, context.log.info)
+        made_days = run_task(follow_task(rule, last), lake, settings.cluster, context.log.info)
     days = followed_days(lake)
     record = read_record(lake, last)
     assert record is not None

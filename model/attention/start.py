@@ -29,7 +29,7 @@ def random_edges(
 ) -> Edges:
     """A random graph whose edge types are drawn from the prior.
 
-    In large networks edges are thinned to `MOST_NEIGHBOURS` a node: what a node starts with then depends on
+    In large networks edges are thinned to `MOST_NEIGHBOURS` per node: what a node starts with then depends on
     the prior's types alone, and what it costs not on the number of nodes.
     """
     prior = torch.tensor(probabilities)

@@ -28,18 +28,19 @@ from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
+from pipeline.results.trained import FACTS
 from pipeline.schemas import (
     ATTENTION,
     CONTRIBUTIONS,
     CURVES,
     EMBEDDINGS,
+    PARTNERS,
     POSTERIOR,
     PREDICTIONS,
     RANKINGS,
     REASONS,
 )
 
-PARTNERS = 10
 GRAPH = {
     **ATTENTION.types,
     "posterior": pl.Float32,
@@ -164,7 +165,7 @@ def write_rem_records(
         "commit": commit(),
         "finished_at": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds"),
     }
-    write_json(summary, folder / "model.json")
+    write_json(summary, folder / FACTS)
     return summary
 
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
+from pipeline.paper_training import SEEDS
 from pipeline.rem_variants import RemVariant
 
 VERSION = 2  # of the statistics, the mathematics and the files: raise it when one of them changes
@@ -20,7 +21,7 @@ class RemSettings:
     takes a quarter of the epochs and batches eight times as large.
     """
 
-    seeds: tuple[int, ...] = tuple(range(10))
+    seeds: tuple[int, ...] = tuple(range(SEEDS))
     epochs: int = 4
     batch: int = 32
     candidates: int = 30

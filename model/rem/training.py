@@ -32,7 +32,7 @@ from model.rem.standard import standard_of, standard_tensors
 from model.stream import COMMUNICATION
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import finished
+from pipeline.results.trained import FACTS, finished
 
 Log = Callable[[str], None]
 CHOOSING, FINAL = 0, 1
@@ -193,7 +193,7 @@ def train_rem(
         if log is not None:
             log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
         return facts
-    (folder / "model.json").unlink(missing_ok=True)
+    (folder / FACTS).unlink(missing_ok=True)
     path = folder / "checkpoint.safetensors"
     if start_over:
         discard(path)

@@ -11,7 +11,19 @@ from pipeline.lake import Lake, read_parquet
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path, read_account
 
-TOLD = ("file", "status", "bytes", "etag", "events", "kept", "ignored", "duplicates", "quarantined")
+# The columns of an account by which one reading of a day differs from another: when it was fetched is none.
+# They are spelled out because a new column must not change the digests of days that are followed already.
+READING_COLUMNS = (
+    "file",
+    "status",
+    "bytes",
+    "etag",
+    "events",
+    "kept",
+    "ignored",
+    "duplicates",
+    "quarantined",
+)
 REACH = 2  # days: a day that changes has its neighbours read again, and each of these looks at its own
 
 
@@ -23,7 +35,7 @@ def was_read(lake: Lake, day: date) -> bool:
 def token_of(lake: Lake, day: date) -> str:
     """What tells a day's events apart from those of an earlier reading; of a day not read, nothing."""
     path = account_path(lake, day)
-    return digest_of_rows(read_parquet(path).select(TOLD)) if path.exists() else ""
+    return digest_of_rows(read_parquet(path).select(READING_COLUMNS)) if path.exists() else ""
 
 
 def days_needed(settings: Settings, last: date, first: date | None) -> Window:
@@ -38,8 +50,8 @@ def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> lis
     """The days of `window` to ask the archive for, in order.
 
     `statuses` holds those of the hours of each day that was read. Asked for are days that were never read,
-    days with failed hours, and each of the last 14: whether a file was replaced, or a missing one published
-    late, is known only by asking, and asking for what is unchanged costs one empty answer an hour.
+    days with failed hours, and each of the last `LATE_DAYS`: whether a file was replaced, or a missing one
+    published late, is known only by asking, and asking for what is unchanged costs one empty answer per hour.
     """
     return [
         day

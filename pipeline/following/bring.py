@@ -11,6 +11,7 @@ import polars as pl
 from pipeline.following.archive_days import days_to_ask, days_to_forget, read_statuses
 from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake
+from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path, read_account
 from pipeline.sources.gharchive.days import (
     bring_days,
@@ -24,8 +25,31 @@ from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.files import HourFile, load_knowledge
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import readings_folder
+from pipeline.sources.gharchive.source import event_rules, fetch_settings
 
 Log = Callable[[str], None]
+
+
+def bring_as_set(
+    settings: Settings,
+    window: Window,
+    *,
+    now: datetime | None = None,
+    log: Log | None = None,
+    work: str = "ldg follow",
+) -> list[date]:
+    """`bring_window` from where and as the settings say."""
+    return bring_window(
+        settings.lake,
+        window,
+        fetch_settings(settings),
+        event_rules(settings),
+        keep_raw=settings.follow_keep_raw,
+        now=now,
+        log=log,
+        work=work,
+        cluster=settings.cluster,
+    )
 
 
 def bring_window(

@@ -24,7 +24,7 @@ from pipeline.results.pairs import Pairs, pair_keys
 
 FADING = 30.0  # days in which habits fade by e
 MEMORY = 0.97  # of what earlier days said about w, left after a day
-STEPS = 8  # of Newton's method a day: few are needed, w hardly moves
+STEPS = 8  # of Newton's method per day: few are needed, w hardly moves
 HALVINGS = 12
 BEGIN = np.array([0.0, 1.0, 1.0, 0.0, 0.0])  # the hazard is partners · share
 STIFFNESS = 10.0  # of that beginning

@@ -27,7 +27,7 @@ class FollowingFiles:
         return self.root / "events" / str(chosen_on) / f"date={day}.parquet"
 
     def lane(self, variant: str, chosen_on: date) -> Path:
-        """The snapshots of a model of these people, one folder per day; 14 days are kept."""
+        """The snapshots of a model of these people, one folder per day; those of `LATE_DAYS` are kept."""
         return self.root / "models" / variant / str(chosen_on)
 
     def snapshot(self, variant: str, chosen_on: date, day: date) -> Path:

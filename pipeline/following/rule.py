@@ -1,15 +1,16 @@
-"""How an archive is followed: the settings that decide what comes out."""
+"""How an archive is followed: what decides what comes out, with its defaults and bounds."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipeline.rem_variants import REM, RemVariant, rem_variants
-from pipeline.settings import Settings
 from pipeline.variants import Variant, variants_for
 
 FOLLOWING = "following"  # the dataset that is followed
 LATE_DAYS = 14  # so many days back, late data is asked for and put right
 JUDGED_DAYS = 7  # a new model is held against the old one, and its epoch chosen, on so many days
+FEWEST_DAYS = JUDGED_DAYS + 1  # one is left to learn from
+FEWEST_NODES = 3  # with fewer there is nothing to rank
 
 
 def model_that_follows(name: str) -> Variant | RemVariant:
@@ -39,10 +40,12 @@ class FollowRule:
     variants: tuple[str, ...] = (REM,)
 
     def __post_init__(self) -> None:
-        if self.days <= JUDGED_DAYS:
+        if self.days < FEWEST_DAYS:
             raise ValueError(f"days takes more than {JUDGED_DAYS}, not {self.days}")
-        if self.nodes < 3:
-            raise ValueError(f"nodes takes 3 or more, not {self.nodes}: with fewer there is nothing to rank")
+        if self.nodes < FEWEST_NODES:
+            raise ValueError(
+                f"nodes takes {FEWEST_NODES} or more, not {self.nodes}: with fewer there is nothing to rank"
+            )
         if self.reselect < 1:
             raise ValueError(f"reselect takes 1 or more, not {self.reselect}")
         if not self.variants or len(set(self.variants)) < len(self.variants):
@@ -60,15 +63,3 @@ class FollowRule:
         return {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
-
-
-def follow_rule(settings: Settings) -> FollowRule:
-    """How the settings ask to follow."""
-    return FollowRule(
-        days=settings.follow_days,
-        nodes=settings.follow_nodes,
-        accounts=settings.follow_accounts,
-        organizations=settings.follow_organizations,
-        reselect=settings.follow_reselect,
-        variants=settings.follow_variants,
-    )

@@ -17,7 +17,7 @@ from pipeline.results.metrics import by_split, ranked_events
 from pipeline.results.stored import missing_columns
 from pipeline.results.tables import create_view
 from pipeline.results.trained import TrainedVariant
-from pipeline.schemas import BASELINES, VIEWS
+from pipeline.schemas import BASELINES, LOSSES, VIEWS
 
 FLAT = 1e-6  # a graph whose weights vary by less tells no pair from another
 
@@ -77,8 +77,7 @@ def best_baseline(baselines: pl.DataFrame, *, by_role: bool) -> dict[str, Any] |
 def faults_of_training(trained: TrainedVariant) -> list[str]:
     """Seeds that stopped, whose loss is not finite, or is higher in the last epoch than in the first."""
     faults = [f"seed {seed} stopped: {reason}" for seed, reason in trained.facts.get("stopped", {}).items()]
-    terms = ("loss_events", "loss_nonevents", "loss_kl")
-    loss = sum((pl.col(term).fill_null(0.0) for term in terms), start=pl.lit(0.0))
+    loss = sum((pl.col(term.name).fill_null(0.0) for term in LOSSES), start=pl.lit(0.0))
     by_epoch = trained.read("curves").group_by("seed", "epoch").agg(loss.mean().alias("loss"))
     for (seed,), epochs in by_epoch.sort("seed", "epoch").group_by(["seed"], maintain_order=True):
         first, last = epochs["loss"][0], epochs["loss"][-1]

@@ -20,6 +20,8 @@ from pipeline.schemas import FINGERPRINT, MODEL, TABLE_END, Table
 from pipeline.variant_names import BILINEAR, CONCAT, ldg_name, split_key, variant_key
 from pipeline.variants import Variant, in_print_order, variant_title
 
+FACTS = "model.json"  # in the folder of a training, and written last
+
 
 @dataclass(frozen=True)
 class TrainedVariant:
@@ -77,7 +79,7 @@ class TrainedVariant:
 
 def read_facts(folder: Path) -> dict[str, Any] | None:
     """What `model.json` holds, or None where the training is not finished."""
-    path = folder / "model.json"
+    path = folder / FACTS
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 

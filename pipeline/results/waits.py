@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
+from pipeline.names import HORIZONS, brier_name
+
 HOUR, DAY = 3_600, 86_400
-HORIZONS = {"1 h": HOUR, "1 d": DAY, "7 d": 7 * DAY}
 TENTHS = 10
 FREQUENCY = "frequency"  # the predictor that skill is measured against
 RATE_DECAY = 30 * DAY
@@ -127,11 +128,6 @@ def score_ended(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> dict[str
         "pit_distance": float(np.abs(share - pit).max()),
         "pit_lowest_tenth": float(np.interp(1 / TENTHS, pit, share)),
     }
-
-
-def brier_name(horizon: str) -> str:
-    """The column of the Brier score of a horizon."""
-    return f"brier_{horizon.replace(' ', '')}"
 
 
 def probability_integral(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Results: `results/<name>.parquet`; baselines and scores of waits lie in folders of datasets."""
 
+from pipeline.names import HORIZONS, brier_name
 from pipeline.schemas.columns import BY_ROLE, DATASET, METRIC_COLUMNS, MODEL
 from pipeline.schemas.table import (
     COUNT,
@@ -102,6 +103,14 @@ PREDICTOR_OF_TIME = Column(
 )
 SUBJECT = Column("subject", TEXT, "whose next event: `node`, in either role, or `pair`, a on b")
 FORECAST_SPLIT = Column("split", TEXT, "`validation` or `test`: where the waits begin")
+BRIER_SCORES = tuple(
+    Column(brier_name(horizon), NUMBER, within)
+    for horizon, within in zip(
+        HORIZONS,
+        ("Brier score of an event within an hour (lower is better)", "within a day", "within seven days"),
+        strict=True,
+    )
+)
 NEXT_EVENT_TIME = Table(
     "next_event_time",
     "One row per predictor, subject and split: how well the time of the next communication was forecast.",
@@ -117,9 +126,7 @@ NEXT_EVENT_TIME = Table(
         Column("crps_hours", NUMBER, "continuous ranked probability score (hours, lower is better)"),
         Column("pit_distance", NUMBER, "how far the probability integral transform is from uniform, 0 to 1"),
         Column("pit_lowest_tenth", NUMBER, "share of waits in the shortest tenth that was forecast: 0.1"),
-        Column("brier_1h", NUMBER, "Brier score of an event within an hour (lower is better)"),
-        Column("brier_1d", NUMBER, "within a day"),
-        Column("brier_7d", NUMBER, "within seven days"),
+        *BRIER_SCORES,
         Column("brier_skill_1d", NUMBER, "share of `frequency`'s `brier_1d` that is saved"),
         *DATED,
     ),
@@ -132,7 +139,7 @@ CALIBRATION = Table(
         PREDICTOR_OF_TIME,
         SUBJECT,
         FORECAST_SPLIT,
-        Column("horizon", TEXT, "`1 h`, `1 d` or `7 d`"),
+        Column("horizon", TEXT, "`{}`, `{}` or `{}`".format(*HORIZONS)),
         Column("tenth", COUNT, "tenth of the scale of probabilities, from 0"),
         Column("predicted", NUMBER, "mean probability of an event within the horizon"),
         Column("observed", NUMBER, "share of waits that ended within it"),

@@ -17,6 +17,11 @@ from pipeline.schemas.table import (
     tables_by_name,
 )
 
+LOSSES = (
+    Column("loss_events", NUMBER, "loss of the events"),
+    Column("loss_nonevents", NUMBER, "loss of the sampled non-events"),
+    Column("loss_kl", NUMBER, "KL term"),
+)
 CURVES = Table(
     "curves",
     "One row per seed and optimizer step.",
@@ -24,9 +29,7 @@ CURVES = Table(
         SEED,
         Column("step", COUNT, "number of the step, from 1"),
         Column("epoch", COUNT, "number of the epoch, from 1"),
-        Column("loss_events", NUMBER, "loss of the events"),
-        Column("loss_nonevents", NUMBER, "loss of the sampled non-events"),
-        Column("loss_kl", NUMBER, "KL term"),
+        *LOSSES,
         Column("mar", NUMBER, "validation MAR, at the last step of an epoch"),
         Column(
             "test_mar",
@@ -69,6 +72,7 @@ EMBEDDINGS = Table(
     "One row per seed and node, after the last training event.",
     (SEED, NODES.columns[0], Column("z", pl.List(pl.Float32), "the embedding")),
 )
+PARTNERS = 10  # that are predicted for each node
 PREDICTIONS = Table(
     "predictions",
     "The ten likeliest next partners of each node after the last event, for the first seed.",

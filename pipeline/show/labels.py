@@ -1,5 +1,8 @@
 """Words that every table and figure uses for the same thing."""
 
+from collections.abc import Collection
+from statistics import fmean, stdev
+
 from pipeline.names import PAPER_METRICS
 from pipeline.results.published import AUC_SLACK
 
@@ -24,6 +27,14 @@ def count(number: int, noun: str) -> str:
 def number(value: float | None, decimals: int) -> str:
     """A number, or a dash where there is none."""
     return NONE if value is None else f"{value:.{decimals}f}"
+
+
+def mean_and_std(by_seed: Collection[float], decimals: int) -> str:
+    """Mean ± std over seeds, the mean alone of one seed, or a dash where there is none."""
+    if not by_seed:
+        return NONE
+    mean = f"{fmean(by_seed):.{decimals}f}"
+    return mean if len(by_seed) == 1 else f"{mean} ± {stdev(by_seed):.{decimals}f}"
 
 
 def mark(reached: bool | None) -> str:

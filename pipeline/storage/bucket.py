@@ -24,7 +24,7 @@ VARIABLES = {
     "AWS_SESSION_TOKEN": "session_token",
 }
 LARGEST = 5 << 30  # S3 takes no more in one request, and only one request can be conditional
-SLOWEST = 256 << 10  # bytes a second: a transfer that is slower counts as stalled
+SLOWEST = 256 << 10  # bytes per second: a transfer that is slower counts as stalled
 CODE = re.compile(r"<Code>(\w+)</Code>")
 STATUS = re.compile(r"status code: (\d+)")
 

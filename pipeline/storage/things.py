@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from pipeline.results.trained import FACTS
+
 
 @dataclass(frozen=True)
 class Thing:
@@ -94,7 +96,7 @@ def event_table(dataset: str) -> Thing:
 def trained_model(dataset: str, variant: str) -> Thing:
     """A finished training."""
     folder = f"models/{dataset}/{variant}"
-    return Thing(folder, ((folder, "*"),), last=f"{folder}/model.json", remade=False)
+    return Thing(folder, ((folder, "*"),), last=f"{folder}/{FACTS}", remade=False)
 
 
 def learned_waiting_times(dataset: str) -> Thing:
@@ -145,7 +147,7 @@ def things_here(home: Path) -> Iterator[Thing]:
     yield subnetwork()
     for table in sorted((home / "datasets").glob("*/dataset.json")):
         yield event_table(table.parent.name)
-    for trained in sorted((home / "models").glob("*/*/model.json")):
+    for trained in sorted((home / "models").glob(f"*/*/{FACTS}")):
         yield trained_model(trained.parent.parent.name, trained.parent.name)
     for learned in sorted((home / "waiting_times").glob("*/waiting_times.json")):
         yield learned_waiting_times(learned.parent.name)

@@ -9,9 +9,8 @@ from dagster import AssetKey, DagsterInstance, DagsterInvalidConfigError, Defini
 
 from assets.headless.plan import trained_otherwise
 from assets.lanes.dataset import dataset_chain
-from assets.rules import training_settings
 from assets.settings_resource import settings_resource
-from assets.training_config import training_config
+from assets.training_config import training_config, training_settings
 from model.identity import TrainingSettings
 from model.rem.settings import RemSettings
 from pipeline.results.trained import read_facts

@@ -7,13 +7,16 @@ import polars as pl
 
 from pipeline.names import MAR
 from pipeline.results.trained import TrainedVariant
+from pipeline.schemas import LOSSES
 from pipeline.show.figures.style import INK, Figure, interaction_colours, marks
 from pipeline.show.labels import METRIC_TITLES
 from pipeline.variants import variant_title
 
-LOSSES = {"loss_events": "Loss: events", "loss_nonevents": "Loss: non-events", "loss_kl": "Loss: KL"}
+LOSS_TITLES = dict(
+    zip((term.name for term in LOSSES), ("Loss: events", "Loss: non-events", "Loss: KL"), strict=True)
+)
 MARS = {"mar": "validation", "test_mar": "test"}
-POINTS_A_CURVE = 100
+POINTS_PER_CURVE = 100
 WIDTH, HEIGHT = 165, 84
 
 
@@ -58,9 +61,9 @@ def uses_frequency(trained: TrainedVariant, relations: Sequence[str]) -> bool:
 def loss_points(curves: pl.DataFrame) -> pl.DataFrame:
     """Each loss term in at most a hundred stretches of steps: mean and range over seeds."""
     steps = int(curves["step"].max() or 0) + 1  # ty: ignore[invalid-argument-type] - steps are integers
-    width = max(1, -(-steps // POINTS_A_CURVE))
+    width = max(1, -(-steps // POINTS_PER_CURVE))
     per_seed = (
-        curves.unpivot(list(LOSSES), index=["seed", "step"], variable_name="term")
+        curves.unpivot(list(LOSS_TITLES), index=["seed", "step"], variable_name="term")
         .with_columns(step=pl.col("step") // width * width)
         .group_by("seed", "step", "term")
         .agg(pl.col("value").mean())
@@ -98,7 +101,7 @@ def model_row(
         legend=alt.Legend(orient="bottom", direction="horizontal"),
     )
     panels: list[alt.LayerChart] = []
-    for term, title in LOSSES.items():
+    for term, title in LOSS_TITLES.items():
         rows = loss.filter((pl.col("model") == model) & (pl.col("term") == term)).drop_nulls("mean")
         panels.append(curve_panel(rows, "step:Q", "Step" if last else None, title, colour, last))
     rows = mar.filter(pl.col("model") == model)

@@ -6,11 +6,11 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
+from pipeline.names import HORIZONS
 from pipeline.results.stored import read_result
 from pipeline.schemas import CALIBRATION
 from pipeline.show.figures.style import BLUE, FAINT, ORANGE, Figure, marks
 
-HORIZONS = ("1 h", "1 d", "7 d")
 SIDE = 190
 
 

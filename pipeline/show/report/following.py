@@ -11,6 +11,7 @@ import polars as pl
 
 from pipeline.following.files import FollowingFiles
 from pipeline.following.record import followed_days, read_record
+from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import DAY
 from pipeline.lake import Lake, read_parquet
 from pipeline.schemas import FOLLOWING_BASELINES
@@ -119,12 +120,12 @@ def changed_ties(warehouse: duckdb.DuckDBPyConnection, as_of: datetime, variant:
 
 
 def missing_hours(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> list[str]:
-    """The hours of the last two weeks that are not here or not whole, in words, a line for each day."""
+    """The hours of the last `LATE_DAYS` that are not here or not whole, in words, a line for each day."""
     rows = rows_of(
         warehouse,
         "select day, status, list(hour order by hour) as hours from gharchive_files "
-        "where status <> 'ok' and day >= ?::date - 14 and day < ?::date group by all order by day, status",
-        as_of,
+        "where status <> 'ok' and day >= ?::date and day < ?::date group by all order by day, status",
+        as_of - LATE_DAYS * DAY,
         as_of,
     )
     return [f"{row['day']}: hours {', '.join(map(str, row['hours']))} {row['status']}" for row in rows]

@@ -1,7 +1,7 @@
 """Beyond the paper: the relational-event model beside the best that learns nothing, what carries it, when."""
 
 from collections.abc import Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 
 import polars as pl
 
@@ -15,16 +15,15 @@ from pipeline.names import (
     NEVER_SEEN,
     baseline_label,
 )
-from pipeline.rem_variants import GROUPS, REM, rem_variants
-from pipeline.show.labels import NONE, count, number
+from pipeline.rem_variants import REM, REM_ROLE_BLIND, rem_variants
+from pipeline.show.labels import NONE, count, mean_and_std, number
 from pipeline.show.results_page.calibration import calibration_in_short, calibration_section
 from pipeline.show.results_page.evidence import Difference, paired
 from pipeline.show.results_page.markdown import markdown_table
-from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
+from pipeline.show.results_page.measured import Measured, by_seed, of_model
 from pipeline.show.tables import Row
 from pipeline.variant_names import HISTORY
 
-BLIND = f"{REM}_role_blind"
 DECIMALS = {MAR.name: 2, HITS_AT[10].name: 3, MRR.name: 3}
 FINE_DECIMALS = dict.fromkeys(DECIMALS, 4)  # where the truth is nearly always first
 NEVER_SEEN_DECIMALS = {MAR.name: 1, HITS_AT[10].name: 3}
@@ -58,8 +57,8 @@ def beyond_section(datasets: list[Measured], evidence: str) -> str:
             sentences := [
                 one
                 for one in (
-                    rem_agreement_found(data),
-                    ablations_found(data),
+                    rem_agreement_in_short(data),
+                    ablations_in_short(data),
                     calibration_in_short(data),
                 )
                 if one
@@ -108,7 +107,7 @@ def predictor_table(datasets: list[Measured]) -> str:
 def predictor_rows(data: Measured) -> list[list[str]]:
     """The model with and without roles, each above the best predictor without learning that knows as much."""
     rows = []
-    for variant, by_role in ((REM, True), (BLIND, False)):
+    for variant, by_role in ((REM, True), (REM_ROLE_BLIND, False)):
         best = data.best_baseline(by_role=by_role)
         scores = data.score(variant, HISTORY)
         knows = "yes" if by_role else "no"
@@ -133,8 +132,13 @@ def model_cells(data: Measured, variant: str) -> list[str]:
     """The metrics of a trained variant, of all test communications and of pairs never seen."""
     never = of_model(data.groups, variant, HISTORY).filter(pl.col("value") == NEVER_SEEN)
     decimals = decimals_of(data)
-    cells = [mean_and_std(data.score(variant, HISTORY, metric), decimals[metric]) for metric in DECIMALS]
-    cells += [mean_and_std(by_seed(never, metric), places) for metric, places in NEVER_SEEN_DECIMALS.items()]
+    cells = [
+        mean_and_std(data.score(variant, HISTORY, metric).values(), decimals[metric]) for metric in DECIMALS
+    ]
+    cells += [
+        mean_and_std(by_seed(never, metric).values(), places)
+        for metric, places in NEVER_SEEN_DECIMALS.items()
+    ]
     return cells
 
 
@@ -143,14 +147,6 @@ def baseline_cells(row: Row, decimals: dict[str, int]) -> list[str]:
     cells = [number(row[metric], decimals[metric]) for metric in DECIMALS]
     cells += [number(row[f"never_seen_{metric}"], places) for metric, places in NEVER_SEEN_DECIMALS.items()]
     return cells
-
-
-def mean_and_std(values: BySeed, decimals: int) -> str:
-    """Mean ± std over seeds."""
-    if not values:
-        return NONE
-    mean = f"{fmean(values.values()):.{decimals}f}"
-    return mean if len(values) == 1 else f"{mean} ± {stdev(values.values()):.{decimals}f}"
 
 
 def difference_cell(difference: Difference | None, decimals: int) -> str:
@@ -167,7 +163,7 @@ def difference_cell(difference: Difference | None, decimals: int) -> str:
 def rem_agreement_table(data: Measured) -> str:
     """AUC (%) of REM's latent graph at the end of training with the final known ones, beside counting."""
     rows = [
-        [relation, *(auc_cell(values) for values in columns)]
+        [relation, *(mean_and_std(values, 1) for values in columns)]
         for relation, columns in rem_agreements(data).items()
     ]
     if not rows:
@@ -191,7 +187,7 @@ def rem_agreements(data: Measured) -> dict[str, list[list[float]]]:
     return {relation: values for relation, values in by_relation.items() if values[0]}
 
 
-def rem_agreement_found(data: Measured) -> str:
+def rem_agreement_in_short(data: Measured) -> str:
     """From where to where REM's AUC goes over the known graphs, beside that of counting all events."""
     by_relation = rem_agreements(data)
     if not by_relation:
@@ -207,11 +203,6 @@ def percent_range(values: Sequence[float]) -> str:
     """The lowest and the highest of percentages."""
     low, high = f"{min(values):.1f}", f"{max(values):.1f}"
     return f"{low} %" if low == high else f"{low} to {high} %"
-
-
-def auc_cell(values: Sequence[float]) -> str:
-    """One AUC, or mean ± std over several seeds."""
-    return mean_and_std(dict(enumerate(values)), 1)
 
 
 def ablations(data: Measured) -> str:
@@ -240,7 +231,7 @@ def ablated(data: Measured) -> dict[str, Difference | None]:
     }
 
 
-def ablations_found(data: Measured) -> str:
+def ablations_in_short(data: Measured) -> str:
     """How many other variants surely rank worse, and which of them most."""
     variants = ablated(data)
     worse = {
@@ -261,6 +252,5 @@ def ablations_found(data: Measured) -> str:
 
 def ablation_names() -> Sequence[str]:
     """Every variant but the model itself, those without a group of statistics last."""
-    names = [variant.name for variant in rem_variants() if variant.name != REM]
-    groups = {f"{REM}_without_{group}" for group in GROUPS}
-    return sorted(names, key=lambda name: name in groups)
+    others = [variant for variant in rem_variants() if variant.name != REM]
+    return [variant.name for variant in sorted(others, key=lambda variant: bool(variant.without))]

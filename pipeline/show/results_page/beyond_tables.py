@@ -1,18 +1,17 @@
 """What the paper shows in figures only, as tables: Fig. 5, Fig. 8, and pairs that were never seen."""
 
 from itertools import product
-from statistics import fmean, stdev
 
 import polars as pl
 
 from pipeline.names import MAR, PAIRS, PAPER_METRICS, baseline_label
-from pipeline.show.labels import NO_LEARNING, NONE, number
+from pipeline.show.labels import NO_LEARNING, NONE, mean_and_std, number
 from pipeline.show.results_page.claims import dyreps
 from pipeline.show.results_page.markdown import markdown_table
-from pipeline.show.results_page.measured import BySeed, Measured, by_seed, of_model
+from pipeline.show.results_page.measured import Measured, by_seed, of_model
 from pipeline.show.tables import Row
 from pipeline.variant_names import BILINEAR, CONCAT, ldg_name
-from pipeline.variants import DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS
+from pipeline.variants import DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS, dyrep_title
 
 
 def learned_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
@@ -87,7 +86,7 @@ def associates_alone(data: Measured, model: str) -> float | None:
         (
             row["mar"]
             for row in data.baselines
-            if row["baseline"] == "associates" and model == f"DyRep ({row['relation']})"
+            if row["baseline"] == "associates" and model == dyrep_title(row["relation"])
         ),
         None,
     )
@@ -114,7 +113,9 @@ def edge_types(data: Measured) -> str:
             final.filter(~typed),
             ours.filter(pl.col("attention") == "initial", ~typed),
         )
-        rows.append([data.model(variant), how, *(with_std(by_seed(part, "auc")) for part in parts)])
+        rows.append(
+            [data.model(variant), how, *(mean_and_std(by_seed(part, "auc").values(), 1) for part in parts)]
+        )
         rows[-1].insert(2, ", ".join(f"{edge_type + 1} ({seeds}×)" for edge_type, seeds in counts))
     headings = [
         "Model",
@@ -131,7 +132,11 @@ def edge_types(data: Measured) -> str:
 def seen_and_never_seen(data: Measured) -> str:
     """MAR over test communications of pairs seen before and of pairs never seen."""
     rows = [
-        [row["model"], how, *(with_std(data.pair_score(row["variant"], how, pair)) for pair in PAIRS)]
+        [
+            row["model"],
+            how,
+            *(mean_and_std(data.pair_score(row["variant"], how, pair).values(), 1) for pair in PAIRS),
+        ]
         for row in data.table_3
         for how in PAPER_INTERACTIONS
         if row[f"{MAR.name}_{how}"] is not None
@@ -157,11 +162,3 @@ def seen_mar(row: Row) -> float | None:
         return None
     never_sum = never * row["never_seen_mar"] if never else 0.0
     return (row["events"] * row["mar"] - never_sum) / (row["events"] - never)
-
-
-def with_std(values: BySeed) -> str:
-    """Mean ± std over seeds."""
-    if not values:
-        return NONE
-    mean = f"{fmean(values.values()):.1f}"
-    return mean if len(values) == 1 else f"{mean} ± {stdev(values.values()):.1f}"

@@ -18,7 +18,7 @@ def account_path(lake: Lake, day: date) -> Path:
 
 
 def gone_path(lake: Lake, day: date) -> Path:
-    """Where the names of hours are, one a line, for want of which a day was not read again."""
+    """Where the names of hours are, one per line, for want of which a day was not read again."""
     return lake.github_accounts / f".date={day.isoformat()}.gone"
 
 

@@ -81,7 +81,7 @@ def read_day(
     files: list[HourFile] = []
     readings: dict[int, Reading] = {}
     notes = []
-    read_events = told_events = 0
+    read_events = events_so_far = 0
     started = time.perf_counter()
     hours = hours_of_day(day)
     with Progress(f"{day} read", len(hours), "hours", log) as progress:
@@ -96,12 +96,12 @@ def read_day(
                     file = _fetch_again(lake, file)
                 else:
                     readings[hour] = reading
-                    told_events += reading.counts.events
+                    events_so_far += reading.counts.events
                     notes += [f"{file.name}: {what}" for what in reading.damage]
             if file.status in {"missing", "failed"}:
                 notes.append(f"{file.name}: {file.status}{': ' if file.reason else ''}{file.reason}")
             files.append(file)
-            progress.advance(note=f"{told_events:,} events")
+            progress.advance(note=f"{events_so_far:,} events")
 
     before = _held_by_neighbour(day - timedelta(days=1), -1, lake, rules, limits)
     asks = any(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.cluster.task import Log
 from pipeline.lake import Lake
-from pipeline.locks import hold_one_of
+from pipeline.locks import LONGEST_WAIT_FOR_A_SLOT, hold_one_of
 from pipeline.progress import Progress
 from pipeline.sources.deadline import Deadline
 from pipeline.sources.download import (
@@ -355,9 +355,6 @@ def fetching_slot(
     slots = [lake.lock("slots", "gharchive", str(number)) for number in range(FETCHING_SLOTS)]
     happening = f"every slot for gharchive ({FETCHING_SLOTS}) is taken"
     return hold_one_of(slots, happening, work, LONGEST_WAIT_FOR_A_SLOT, log)
-
-
-LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0
 
 
 FETCHING_SLOTS = 2  # each fetches over four connections: more is no kindness to the archive

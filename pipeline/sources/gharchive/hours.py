@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-FIRST_DAY = date(2011, 2, 12)
+FIRST_DAY = date(2011, 2, 12)  # of the archive
 PACIFIC = ZoneInfo("America/Los_Angeles")
 PACIFIC_DAYS = (date(2012, 3, 11), date(2014, 12, 31))
 SETTLED_AFTER = timedelta(hours=12)

@@ -7,7 +7,13 @@ from pipeline.settings import Settings, variable
 from pipeline.sources.gharchive.days import bring_shared
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.normalize import EventRules
-from pipeline.sources.gharchive.subnetwork import own_relations, read_subnetwork, subnetwork_table
+from pipeline.sources.gharchive.subnetwork import (
+    DATASET,
+    TITLE,
+    own_relations,
+    read_subnetwork,
+    subnetwork_table,
+)
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.gharchive.versions import version_of_days
 from pipeline.sources.source import DatasetSpec, Log, Place, RawStep, Source
@@ -25,8 +31,8 @@ class GitHub(Source):
         """The dense subnetwork; its relations are the types of events that are associations."""
         return [
             DatasetSpec(
-                "github",
-                "GitHub",
+                DATASET,
+                TITLE,
                 "The dense subnetwork of GH Archive: who watches, forks, discusses and follows.",
                 self,
                 own_relations(name.removesuffix("Event") for name in settings.associations),

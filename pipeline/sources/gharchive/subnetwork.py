@@ -31,6 +31,7 @@ from pipeline.sources.gharchive.database import database, day_files, files_by_da
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 
 Name = TypeVar("Name", int, str)
+DATASET, TITLE = "github", "GitHub"
 GROWTH = 1.5  # from one threshold of the densest part to the next
 
 
@@ -306,8 +307,8 @@ def subnetwork_table(
     ]
     associations = pl.concat(graphs)
     return build_event_table(
-        name="github",
-        title="GitHub",
+        name=DATASET,
+        title=TITLE,
         description=(
             f"Public events in GH Archive from {rule.start} to {rule.end} among {names.height} accounts with "
             f"{rule.min_communications} communications and {rule.min_associations} associations or more."

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.lake import Lake, replacing, write_text
+from pipeline.paper_training import BATCH, EPOCHS, LEARNING_RATE, SEEDS
 from pipeline.rem_variants import REM
 from pipeline.settings import Settings, environment_lines, read_env_file, variable
 from pipeline.sources.paper.experiments import GITHUB, SOCIAL_EVOLUTION, VARIANTS
@@ -17,10 +18,10 @@ GITHUB_TOML = Path(__file__).with_name("github_2013.toml")
 PAPER_ENVIRONMENT = {
     "LDG_DATASETS": ",".join(VARIANTS),
     "LDG_VARIANTS": ",".join((*VARIANTS[SOCIAL_EVOLUTION], REM)),
-    "LDG_SEEDS": "10",
-    "LDG_EPOCHS": "5",
-    "LDG_BATCH": "200",
-    "LDG_LEARNING_RATE": "0.0002",
+    "LDG_SEEDS": str(SEEDS),
+    "LDG_EPOCHS": str(EPOCHS),
+    "LDG_BATCH": str(BATCH),
+    "LDG_LEARNING_RATE": str(LEARNING_RATE),
 }
 # These say where, how fast and what is refused, not what comes out; nor does following the archive.
 FREE = (

@@ -10,6 +10,8 @@ import polars as pl
 from pipeline.event_table import EventTable, Split, build_event_table
 from pipeline.sources.social_evolution.files import SocialEvolutionFiles, column_name
 
+DATASET, TITLE = "social_evolution", "Social Evolution"
+CONTENT = "Calls, SMS, proximity and friendships of an undergraduate dormitory"
 RELATIONS = (
     "CloseFriend",
     "SocializeTwicePerWeek",
@@ -72,12 +74,9 @@ def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRu
     names, features = subject_features(files.path("Subjects"))
     columns = ("source", "target", "type", "kind", "created_at")
     return build_event_table(
-        name="social_evolution",
-        title="Social Evolution",
-        description=(
-            "Calls, SMS, proximity and friendships of an undergraduate dormitory "
-            f"({rules.start} to {rules.end}, proximity above {rules.min_probability:g})."
-        ),
+        name=DATASET,
+        title=TITLE,
+        description=f"{CONTENT} ({rules.start} to {rules.end}, proximity above {rules.min_probability:g}).",
         rows=pl.concat([own.select(columns), *(frame.select(columns) for frame in rows)]).sort(
             "created_at", "type", pl.col("source").cast(pl.Int64), pl.col("target").cast(pl.Int64)
         ),

@@ -2,7 +2,14 @@
 
 from pipeline.event_table import EventTable
 from pipeline.settings import Settings, variable
-from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules, social_evolution_table
+from pipeline.sources.social_evolution.events import (
+    CONTENT,
+    DATASET,
+    RELATIONS,
+    TITLE,
+    SocialEvolutionRules,
+    social_evolution_table,
+)
 from pipeline.sources.social_evolution.files import read_social_evolution
 from pipeline.sources.source import DatasetSpec, Place, RawStep, Source
 
@@ -10,7 +17,7 @@ from pipeline.sources.source import DatasetSpec, Place, RawStep, Source
 class SocialEvolution(Source):
     """The archive of an undergraduate dormitory, a zip, a folder or a URL that LDG_SOCIAL_EVOLUTION names."""
 
-    title = "Social Evolution"
+    title = TITLE
     steps = (RawStep(("social_evolution_files",)),)
 
     def datasets(self, settings: Settings) -> list[DatasetSpec]:
@@ -18,9 +25,9 @@ class SocialEvolution(Source):
         own = social_evolution_rules(settings).relations
         return [
             DatasetSpec(
-                "social_evolution",
-                "Social Evolution",
-                "Calls, SMS, proximity and friendships of an undergraduate dormitory.",
+                DATASET,
+                TITLE,
+                f"{CONTENT}.",
                 self,
                 (*own, *(relation for relation in RELATIONS if relation not in own)),
                 table_of_settings,

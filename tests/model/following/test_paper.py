@@ -13,7 +13,7 @@ from model.following.families import family_of
 from model.following.paper import PaperFamily, PaperFollower
 from model.identity import TrainingSettings
 from pipeline.following.events import FOLLOWED_EVENTS
-from pipeline.following.rule import follow_rule
+from pipeline.following.rule_of_settings import follow_rule
 from pipeline.following.window import DAY, Window, file_day_span
 from pipeline.results.pairs import Pairs
 from pipeline.settings import Settings

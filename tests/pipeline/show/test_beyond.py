@@ -109,11 +109,11 @@ def test_the_variant_that_surely_ranks_worst_is_named(
     }
     paired = {variant: Difference("", values) for variant, values in differences.items()}
     monkeypatch.setattr(beyond, "ablated", lambda _: paired)
-    assert beyond.ablations_found(rem_data).startswith(
+    assert beyond.ablations_in_short(rem_data).startswith(
         "Of 3 variants 2 rank worse by their 95 % interval, REM (role-blind) the most: +2.10 [+"
     )
     monkeypatch.setattr(beyond, "ablated", lambda _: {"rem_flat": None})
-    assert beyond.ablations_found(rem_data) == "Of 1 variant 0 rank worse by their 95 % interval."
+    assert beyond.ablations_in_short(rem_data) == "Of 1 variant 0 rank worse by their 95 % interval."
 
 
 def test_a_forecast_is_near_what_came_or_said_to_be_off() -> None:

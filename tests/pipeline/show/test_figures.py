@@ -18,7 +18,7 @@ from pipeline.show.communities import communities
 from pipeline.show.figures import draw_figures, style
 from pipeline.show.figures.adjacency import PIXELS, matrix_image, png, pooled
 from pipeline.show.figures.bars import LEARNED, bar_rows, baseline_bars
-from pipeline.show.figures.curves import POINTS_A_CURVE, loss_points, mar_points
+from pipeline.show.figures.curves import POINTS_PER_CURVE, loss_points, mar_points
 from pipeline.show.figures.embeddings import tsne
 from pipeline.show.figures.subgraphs import busiest_circle, pairs_among
 from pipeline.show.labels import NO_LEARNING
@@ -122,7 +122,7 @@ def test_curves_are_means_over_seeds_with_their_range_and_bounded_in_length():
         }
     )
     events = loss_points(curves).filter(pl.col("term") == "loss_events")
-    assert events.height <= POINTS_A_CURVE
+    assert events.height <= POINTS_PER_CURVE
     assert events.select("mean", "low", "high").unique().rows() == [(2.0, 1.0, 3.0)]
     assert mar_points(curves).rows() == [(0, "test", 18.0, 12.0, 24.0), (0, "validation", 15.0, 10.0, 20.0)]
 

@@ -1,0 +1,16 @@
+"""How the settings ask to follow."""
+
+from pipeline.following.rule import FollowRule
+from pipeline.settings import Settings
+
+
+def follow_rule(settings: Settings) -> FollowRule:
+    """How the settings ask to follow."""
+    return FollowRule(
+        days=settings.follow_days,
+        nodes=settings.follow_nodes,
+        accounts=settings.follow_accounts,
+        organizations=settings.follow_organizations,
+        reselect=settings.follow_reselect,
+        variants=settings.follow_variants,
+    )

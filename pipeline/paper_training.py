@@ -1,0 +1,6 @@
+"""How the paper trains its models: what settings and trainings take where nothing else is asked for."""
+
+SEEDS = 10  # how many times each variant is trained
+EPOCHS = 5
+BATCH = 200  # events
+LEARNING_RATE = 2e-4
