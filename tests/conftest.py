@@ -34,6 +34,8 @@ ORDER = (
 )
 # Where files are in memory, and how much of it must be free, in bytes: a disk makes small files wait.
 IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+# What numpy and torch, polars and DuckDB ask for the number of their threads; DuckDB takes Slurm's word alone.
+ONE_THREAD = ("OMP_NUM_THREADS", "POLARS_MAX_THREADS", "SLURM_CPUS_ON_NODE")
 # No example has a time limit: a busy machine is no failure, and every test ends by its own.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -44,7 +46,8 @@ def pytest_configure() -> None:
     in memory, unless TMPDIR says where they belong or there is no room. Imports make no garbage to look for.
     """
     gc.disable()
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    for variable in ONE_THREAD:
+        os.environ.setdefault(variable, "1")
     if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM:
         os.environ["TMPDIR"] = str(IN_MEMORY)
         tempfile.tempdir = None  # asked for anew
