@@ -1,10 +1,12 @@
-"""What processes are forked from: all that trains, follows and reports is imported, and numba is ready to
-load what it has compiled. Each of them would take seconds to get so far by itself.
+"""What processes are forked from: all that trains, follows and reports is imported, numba is ready to load
+what it has compiled, and Dagster to open the file of a run. Each would take seconds to get so far by itself.
 """
 
 from importlib import import_module
 
 from numba.core.registry import cpu_target
+
+from assets.store.sqlite import read_scripts
 
 IMPORTED = (
     "assets.headless.one_step",
@@ -21,3 +23,4 @@ for module in IMPORTED:
 # What numba does when the first compiled function is called.
 cpu_target.typing_context.refresh()
 cpu_target.target_context.refresh()
+read_scripts()

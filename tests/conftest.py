@@ -34,7 +34,7 @@ ORDER = (
 )
 # Where files are in memory, and how much of it must be free, in bytes: a disk makes small files wait.
 IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
-# What numpy and torch, polars and DuckDB ask for the number of their threads; DuckDB takes Slurm's word alone.
+# What torch, polars and DuckDB ask for the number of their threads; DuckDB takes Slurm's word alone.
 ONE_THREAD = ("OMP_NUM_THREADS", "POLARS_MAX_THREADS", "SLURM_CPUS_ON_NODE")
 # No example has a time limit: a busy machine is no failure, and every test ends by its own.
 settings.register_profile("untimed", deadline=None)

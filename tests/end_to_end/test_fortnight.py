@@ -121,8 +121,8 @@ class Fortnight:
         return log.read_text().splitlines() if log.exists() else []
 
     def set_clock(self, moment: datetime) -> None:
-        """The scheduler waits for the next minute: half a second before one, it looks twice a second."""
-        write_text(moment.replace(second=59, microsecond=500_000, tzinfo=UTC).isoformat(), self.clock)
+        """The scheduler waits for the next minute: a second before one, it looks every second."""
+        write_text(moment.replace(second=59, microsecond=0, tzinfo=UTC).isoformat(), self.clock)
 
     def start(self, name: str) -> None:
         """Start one of the services, or the archive."""

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 FILE = Path(os.environ["OWNED_CLOCK"])
-# Dagster starts two for each step, to look after its logs: they ask for no time, and importing takes some.
-NEEDS_NONE = "watch_orphans"
+# What looks after the logs of a step, or after what forks share, asks for no time, and importing takes some.
+NEED_NONE = ("watch_orphans", "resource_tracker")
 
 
 def moment() -> datetime:
@@ -18,7 +18,7 @@ def moment() -> datetime:
     return datetime.fromisoformat(FILE.read_text())
 
 
-if not any(NEEDS_NONE in argument for argument in sys.orig_argv):
+if not any(name in argument for name in NEED_NONE for argument in sys.orig_argv):
     import dagster._time
 
     from pipeline import clock
