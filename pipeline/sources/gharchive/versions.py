@@ -3,15 +3,15 @@
 import hashlib
 from datetime import date, timedelta
 
-from pipeline.lake import Lake, read_parquet
-from pipeline.sources.gharchive.day import account_path
+from pipeline.lake import Lake
+from pipeline.sources.gharchive.account import account_path, read_account
 
 
 def version_of_days(lake: Lake, first: date, last: date) -> str:
     """The version of the days from `first` to `last` as they were read, whenever they were fetched."""
     digest = hashlib.sha256()
     for number in range((last - first).days + 1):
-        path = account_path(lake, first + timedelta(days=number))
-        if path.exists():
-            digest.update(repr(read_parquet(path).drop("fetched_at").rows()).encode())
+        account = read_account(account_path(lake, first + timedelta(days=number)))
+        if account is not None:
+            digest.update(repr(account.drop("fetched_at").rows()).encode())
     return digest.hexdigest()

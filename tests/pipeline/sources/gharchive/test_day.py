@@ -18,6 +18,7 @@ from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.inflate import Limits
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA, readings_folder
+from pipeline.sources.gharchive.versions import version_of_days
 from tests.pipeline.sources.gharchive.making import lines, modern, second, store
 
 DAY = date(2020, 5, 5)
@@ -443,3 +444,13 @@ def test_what_is_known_of_a_file_is_plain_json(source, lake):
     note = json.loads((raw_folder(lake, DAY) / "2020-05-05-3.json.gz.known.json").read_text())
     assert note["status"] == "ok"
     assert note["md5"] == note["etag"]
+
+
+def test_the_version_of_days_passes_over_an_account_that_cannot_be_read(source, lake):
+    put(source, 3, [modern(1)])
+    run(source, lake)
+    as_read = version_of_days(lake, BEFORE, DAY)
+    account_path(lake, DAY).write_bytes(b"torn")
+    assert version_of_days(lake, BEFORE, DAY) == version_of_days(lake, BEFORE, BEFORE)
+    run(source, lake)
+    assert version_of_days(lake, BEFORE, DAY) == as_read
