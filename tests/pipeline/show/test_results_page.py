@@ -331,8 +331,7 @@ def test_settings_are_those_the_models_were_trained_with(changed: Lake) -> None:
 
 
 def test_models_of_an_earlier_event_table_are_not_on_the_page(changed: Lake) -> None:
-    store_table(changed, "github_2013", seed=9)
-    build_warehouse(changed)
+    change(changed, "link_prediction", stale="dataset = 'github_2013'")
     assert [data.name for data in read_measured(changed)] == ["social_evolution"]
 
 
