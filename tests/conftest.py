@@ -18,13 +18,16 @@ from tests.whole_system import FEW_DAYS, PATIENCE, ROOT, copy_world, environment
 
 LONG = 1200  # seconds, for a test that runs the whole system; pyproject.toml has the limit of all others
 MARKED_FOLDERS = {"end_to_end": "end_to_end", "browser": "browser"}
-# Figures take seconds to draw: what looks at a whole page of them is slow.
+# Figures take seconds to draw: what looks at all of them is slow.
 MARKED_FIXTURES = {
     "browser": "browser",
     "real_data": "real_data",
+    "drawn_home": "slow",
     "results_page": "slow",
     "forbidden_names": "slow",
 }
+# So do the imports of the process that others are forked from.
+MARKED_GROUPS = {"forks": "slow"}
 # Which tests begin, by file, group or mark. A worker begins with one test and has a second one waiting: so
 # the longest come first, one for each of three workers, then what is short enough to wait behind them.
 ORDER = (
@@ -61,7 +64,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by what it needs: its folder or a fixture says so. The longest come first.
+    """Mark each test by what it needs: its folder, group or a fixture says so. The longest come first.
 
     The tests of a file share what they make, so one worker runs them; a test that runs the whole system is
     long enough to go wherever there is room.
@@ -69,7 +72,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = MARKED_FOLDERS.get(item.path.parent.name, "")
         fixtures = {MARKED_FIXTURES.get(name, "") for name in getattr(item, "fixturenames", ())}
-        for name in {folder, *fixtures} - {""}:
+        groups = {MARKED_GROUPS.get(name, "") for name in groups_of(item)}
+        for name in {folder, *fixtures, *groups} - {""}:
             item.add_marker(name)
         if folder and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LONG))
@@ -83,9 +87,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def place(item: pytest.Item) -> int:
     """When a test's turn comes."""
-    group = item.get_closest_marker("xdist_group")
-    words = {item.path.stem, *(group.args if group else ()), *(mark.name for mark in item.iter_markers())}
+    words = {item.path.stem, *groups_of(item), *(mark.name for mark in item.iter_markers())}
     return next((number for number, word in enumerate(ORDER) if word in words), len(ORDER))
+
+
+def groups_of(item: pytest.Item) -> tuple[str, ...]:
+    """The group whose tests one worker runs, if the test is of one."""
+    group = item.get_closest_marker("xdist_group")
+    return group.args if group else ()
 
 
 @pytest.fixture

@@ -41,7 +41,6 @@ def bring_days(settings: Settings, together: Barrier) -> None:
 
 
 @FORKING
-@pytest.mark.slow
 def test_runs_of_the_same_day_that_keep_no_raw_files_all_succeed(tmp_path: Path) -> None:
     for day in DAYS:
         for hour in range(24):

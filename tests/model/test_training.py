@@ -158,7 +158,6 @@ def trained_in_one_go(dataset, tmp_path_factory):
 
 
 @FORKING
-@pytest.mark.slow
 @pytest.mark.parametrize("key", ["ldg_learned_sparse-bilinear", "dyrep-concat"])
 @pytest.mark.parametrize("after", [2, 3, 5])
 def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, trained_in_one_go, tmp_path):

@@ -28,7 +28,7 @@ from pipeline.sources.gharchive.normalize import EventRules
 from tests.forks import FORKING, FORKS
 from tests.todays_archive import World, write_days
 
-pytestmark = [pytest.mark.slow, FORKING]
+pytestmark = FORKING
 
 WORLD = World(people=10, circle=5, crowd=20, events=360)
 RULE = FollowRule(days=9, nodes=11)

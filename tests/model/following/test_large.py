@@ -68,6 +68,7 @@ def test_rows_of_some_say_what_the_matrix_of_all_pairs_says(
     np.testing.assert_allclose(again["log_score"], online["log_score"], rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["rem", "dyrep-bilinear"])
 def test_a_large_network_is_judged_and_forecast_without_a_matrix_of_all_pairs(
     variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

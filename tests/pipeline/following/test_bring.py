@@ -23,6 +23,14 @@ SPARSE = World(people=6, circle=6, crowd=5, events=24)
 DAYS = Window(date(2026, 6, 1), date(2026, 6, 3))
 TWO_DAYS = Window(DAYS.first, DAYS.first + DAY)
 LATER = datetime(2026, 7, 1)
+HOURS = (0, 3, 5, 7, 23)
+
+
+@pytest.fixture(autouse=True)
+def few_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day has few hours: what is asked for and read again is decided by the day."""
+    for module in ("fetch", "day"):
+        monkeypatch.setattr(f"pipeline.sources.gharchive.{module}.hours_of_day", lambda day: HOURS)
 
 
 def test_asked_for_are_days_never_read_days_with_failed_hours_and_the_last_fortnight() -> None:
@@ -74,7 +82,7 @@ def test_what_is_unchanged_is_asked_for_and_not_read_again(lake: Lake, tmp_path:
     accounts = [account_path(lake, day).stat().st_mtime_ns for day in TWO_DAYS]
     assert brought(lake, archive, days=TWO_DAYS) == []
     assert [account_path(lake, day).stat().st_mtime_ns for day in TWO_DAYS] == accounts
-    assert not any(raw_path(lake, TWO_DAYS.first, hour).exists() for hour in range(24))
+    assert not any(raw_path(lake, TWO_DAYS.first, hour).exists() for hour in HOURS)
 
 
 def test_a_late_hour_and_a_replaced_one_are_found_by_asking_again(lake: Lake, tmp_path: Path) -> None:
@@ -173,9 +181,9 @@ def test_raw_hours_that_a_killed_process_did_not_come_to_drop_are_dropped_the_ne
         with pytest.raises(KeyboardInterrupt):
             brought(lake, archive, days=TWO_DAYS)
     assert account_path(lake, TWO_DAYS.first).exists()
-    assert all(raw_path(lake, TWO_DAYS.first, hour).exists() for hour in range(24))
+    assert all(raw_path(lake, TWO_DAYS.first, hour).exists() for hour in HOURS)
     assert brought(lake, archive, days=TWO_DAYS) == list(TWO_DAYS)
-    assert not any(raw_path(lake, day, hour).exists() for day in TWO_DAYS for hour in range(24))
+    assert not any(raw_path(lake, day, hour).exists() for day in TWO_DAYS for hour in HOURS)
 
 
 def test_an_archive_out_of_reach_is_said_when_something_is_wanted(lake: Lake, tmp_path: Path) -> None:

@@ -65,7 +65,6 @@ def test_names_with_markup_stay_text_in_the_drawings(figures):
     assert "Zoë" in together
 
 
-@pytest.mark.slow
 def test_drawing_the_same_results_twice_gives_the_same_bytes(drawn_home, figures, tmp_path):
     shutil.copytree(drawn_home.home, tmp_path / "home")
     again = draw_figures(Lake(tmp_path / "home"), "toy")
@@ -127,9 +126,9 @@ def test_curves_are_means_over_seeds_with_their_range_and_bounded_in_length():
     assert mar_points(curves).rows() == [(0, "test", 18.0, 12.0, 24.0), (0, "validation", 15.0, 10.0, 20.0)]
 
 
-def test_bars_hold_every_predictor_once_best_first(drawn_home):
-    rows = bar_rows(drawn_home, read_event_table(drawn_home.dataset("toy")))
-    predictors = pl.read_parquet(drawn_home.dataset("toy") / "baselines.parquet")
+def test_bars_hold_every_predictor_once_best_first(hard_home):
+    rows = bar_rows(hard_home, read_event_table(hard_home.dataset("toy")))
+    predictors = pl.read_parquet(hard_home.dataset("toy") / "baselines.parquet")
     assert rows["who"].n_unique() == rows.height == len(DRAWN_VARIANTS) + predictors.height
     assert rows.filter(pl.col("what") == LEARNED).height == len(DRAWN_VARIANTS)
     best = predictors.sort("mar")["baseline"][0].replace("_", " ")
@@ -227,9 +226,9 @@ def test_the_showcase_is_the_learned_sparse_bilinear_graph_when_there_is_one(key
     assert showcase([trained(key) for key in keys], RELATIONS).key == shown
 
 
-def test_names_have_room_in_a_wider_typeface_than_ours(drawn_home):
+def test_names_have_room_in_a_wider_typeface_than_ours(hard_home):
     """Labels of an axis end at its line; the longest must fit between that line and the drawing's edge."""
-    figure = baseline_bars(drawn_home, read_event_table(drawn_home.dataset("toy")))
+    figure = baseline_bars(hard_home, read_event_table(hard_home.dataset("toy")))
     assert figure is not None
     svg = style.drawn(figure)
     line = float(re.findall(r"translate\(([\d.]+),", svg)[0])

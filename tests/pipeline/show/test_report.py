@@ -52,9 +52,9 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def two_results(drawn_home, tmp_path_factory) -> Lake:
+def two_results(hard_home, tmp_path_factory) -> Lake:
     lake = Lake(tmp_path_factory.mktemp("two") / "home")
-    shutil.copytree(drawn_home.home, lake.home)
+    shutil.copytree(hard_home.home, lake.home)
     store_results(lake, "other", title="Other network", nodes=30, variants=["dyrep-concat"], seeds=1)
     build_warehouse(lake)
     return lake
@@ -65,10 +65,25 @@ def trained(lake: Lake, key: str) -> TrainedVariant:
 
 
 @pytest.fixture(scope="module")
-def report_text(two_results) -> str:
+def plain_text(two_results) -> str:
+    """The page without figures."""
     path = write_report(two_results)
     assert path == two_results.home / "report" / "index.html"
     return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def drawn_text(two_results, drawn_home, tmp_path_factory) -> str:
+    """The page with the figures of one of its datasets."""
+    lake = Lake(tmp_path_factory.mktemp("two_drawn") / "home")
+    shutil.copytree(two_results.home, lake.home)
+    shutil.copytree(drawn_home.home / "figures", lake.home / "figures")
+    return write_report(lake).read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=["plain_text", pytest.param("drawn_text", marks=pytest.mark.slow)])
+def report_text(request) -> str:
+    return request.getfixturevalue(request.param)
 
 
 def test_the_page_refers_to_nothing_outside_itself(report_text):
@@ -89,8 +104,12 @@ def test_markup_in_names_and_titles_adds_no_element(report_text):
     page = Page(report_text)
     assert [attributes.get("type") for attributes in page.all("script")] == ["application/json", None]
     assert all(not name.startswith("on") for _, attributes in page.elements for name in attributes)
-    assert all(attributes["src"].startswith("data:image/svg+xml;base64,") for attributes in page.all("img"))
-    assert len(page.all("img")) == 6
+
+
+def test_a_figure_is_an_image_which_runs_no_script(drawn_text):
+    images = Page(drawn_text).all("img")
+    assert len(images) == 6
+    assert all(attributes["src"].startswith("data:image/svg+xml;base64,") for attributes in images)
 
 
 def test_hostile_text_survives_as_data(report_text):

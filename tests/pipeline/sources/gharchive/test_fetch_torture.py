@@ -133,7 +133,6 @@ class Sequence:
 
 
 @FORKING
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(HOMES))
 def test_whatever_servers_do_the_lake_holds_what_they_had_or_says_that_it_does_not(seed, tmp_path):
     rng = random.Random(f"torture {seed}")

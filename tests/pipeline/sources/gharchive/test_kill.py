@@ -6,8 +6,6 @@ import shutil
 from datetime import date, datetime
 from pathlib import Path
 
-import pytest
-
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
@@ -49,7 +47,6 @@ def count_files(home: Path) -> int:
 
 
 @FORKING
-@pytest.mark.slow
 def test_fifty_kills_at_random_moments_leave_tables_that_one_run_completes(tmp_path):
     rng = random.Random(SEED)
     archive = Archive()

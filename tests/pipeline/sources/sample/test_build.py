@@ -15,8 +15,6 @@ from tests.command import ldg
 from tests.forks import FORKING, FORKS
 from tests.whole_system import wait_for
 
-pytestmark = FORKING
-
 
 def contents(home: Path) -> dict[str, str]:
     return {
@@ -48,7 +46,7 @@ def test_a_build_of_other_settings_is_replaced_and_nothing_of_it_stays(built_wor
     assert contents(tmp_path) == contents(built_world)
 
 
-@pytest.mark.slow
+@FORKING
 @pytest.mark.parametrize("files", [1, 200])
 def test_a_build_that_was_killed_is_completed_by_the_next(built_world: Path, tmp_path: Path, files: int):
     process = FORKS.Process(target=build, args=(tmp_path,))
