@@ -11,6 +11,8 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from multiprocessing import resource_tracker, util
 from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import NoReturn
@@ -19,7 +21,7 @@ import pytest
 
 from assets.cli import main
 from assets.forks import WARM
-from assets.headless.apart import Descriptor
+from assets.headless.apart import Descriptor, prepare
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
@@ -41,6 +43,7 @@ class Ldg:
         environment: Mapping[str, str],
         interrupts: signal.Handlers = signal.SIG_DFL,
         output: Path | None = None,
+        folder: Path = ROOT,
     ) -> None:
         self.stdout = None
         if output is None:
@@ -49,7 +52,8 @@ class Ldg:
         else:
             writable = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         self.process = FORKS.Process(
-            target=become_ldg, args=(list(arguments), dict(environment), interrupts, Descriptor(writable))
+            target=become_ldg,
+            args=(list(arguments), dict(environment), interrupts, Descriptor(writable), folder),
         )
         self.process.start()
         os.close(writable)
@@ -93,9 +97,13 @@ class Ldg:
 
 
 def become_ldg(
-    arguments: list[str], environment: dict[str, str], interrupts: signal.Handlers, output: Descriptor
+    arguments: list[str],
+    environment: dict[str, str],
+    interrupts: signal.Handlers,
+    output: Descriptor,
+    folder: Path,
 ) -> NoReturn:
-    """Go on as `python -m assets` in the project's folder.
+    """Go on as `python -m assets` in a folder.
 
     What it does about SIGINT at first is never inherited from the tests: a shell may have started them in the
     background, where SIGINT is ignored.
@@ -105,5 +113,31 @@ def become_ldg(
         os.dup2(output.number, stream.fileno())
     os.environ.clear()
     os.environ.update(environment)
-    os.chdir(ROOT)
+    os.chdir(folder)
+    fork_what_it_forks_from()
     main(arguments or ["run"], program="python -m assets")
+
+
+def fork_what_it_forks_from() -> None:
+    """Let this process, while it has no threads yet, fork the one that its trainings will be forked from.
+
+    That would be a new Python otherwise, which imports once more what this one has imported. It is the same
+    in all else: it has the environment of now, and of this process's files only those it is given.
+    """
+    resource_tracker.ensure_running()
+    vars(util)["spawnv_passfds"] = fork_instead
+    prepare()
+
+
+def fork_instead(_executable: str, arguments: Sequence[str], descriptors: Sequence[int]) -> int:
+    """Run `python -c …` in a fork, whose number is returned."""
+    number = os.fork()
+    if number:
+        return number
+    try:
+        kept = sorted({0, 1, 2, *descriptors})
+        for low, high in pairwise([*kept, os.sysconf("SC_OPEN_MAX")]):
+            os.closerange(low + 1, high)
+        exec(arguments[-1])
+    finally:
+        os._exit(0)

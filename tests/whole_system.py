@@ -100,9 +100,9 @@ def start_ldg(
     return Ldg(arguments, environment, interrupts, output)
 
 
-def run_ldg(*arguments: str, environment: Mapping[str, str]) -> str:
-    """Run `python -m assets`; its output is shown when it fails."""
-    process = start_ldg(*arguments, environment=environment)
+def run_ldg(*arguments: str, environment: Mapping[str, str], folder: Path = ROOT) -> str:
+    """Run `python -m assets` in a folder; its output is shown when it fails."""
+    process = Ldg(arguments, environment, folder=folder)
     printed, _ = process.communicate(3 * PATIENCE)
     assert process.returncode == 0, printed[-8000:]
     return printed
@@ -127,13 +127,12 @@ def run_at_once(work: Callable[..., None], *arguments: object, processes: int) -
 
 
 def trainings_at_work(home: Path) -> list[psutil.Process]:
-    """The processes that train on this home: forks in sessions of their own."""
-    processes = []
+    """The processes that train on this home: forks in sessions of their own, which hold the home's lock."""
+    lock, processes = str(home / "dagster" / "headless.lock"), []
     for process in psutil.process_iter():
         try:
-            is_ours = process.environ().get("LDG_HOME") == str(home)
             is_fork = "forkserver" in str(process.cmdline()) and os.getsid(process.pid) == process.pid
-            if is_ours and is_fork and process.status() != psutil.STATUS_ZOMBIE:
+            if is_fork and lock in {file.path for file in process.open_files()}:
                 processes.append(process)
         except (psutil.Error, ProcessLookupError):
             continue

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from model.checkpoint import read_tensors, write_tensors
+from model.when.one_cycle import OneCycleAdamW
 from model.when.settings import HazardSettings
 from pipeline.results.waits import Waits, bin_of
 
@@ -123,21 +124,16 @@ def learn_hazard(
         network.standardize(rows[0], rows[1])
         learnable = torch.arange(min(settings.skipped, len(waits) // 10), len(waits))
         batches = -(-len(learnable) // settings.batch)
-        optimizer = torch.optim.AdamW(
-            network.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
-        )
-        schedule = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, settings.learning_rate, total_steps=settings.epochs * batches, pct_start=0.1
+        optimizer = OneCycleAdamW(
+            network.parameters(), settings.learning_rate, settings.weight_decay, settings.epochs * batches
         )
         for _ in range(settings.epochs):
             order = learnable[torch.randperm(len(learnable))]
             for batch in order.split(settings.batch):
                 moment, evident, where, part, still_open = (array[batch] for array in rows)
                 loss = negative_log_likelihood(network(moment, evident), where, part, still_open).mean()
-                optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
-                schedule.step()
     return network.eval()
 
 

@@ -27,6 +27,7 @@ from model.checkpoint import read_tensors, write_tensors
 from model.history.events import Events
 from model.history.standard import Standard
 from model.rem.standard import standard_of, standard_tensors
+from model.when.one_cycle import OneCycleAdamW
 from model.when.questions import Answers, ask_all, learning_questions
 from model.when.reliability import Reliability
 from model.when.settings import PairSettings
@@ -198,23 +199,18 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
         # Learning begins at the mean rate: a rare event would otherwise take an epoch to become rare.
         ended = max(float((~answers.open * answers.weight).sum()), 1.0)
         nn.init.constant_(hazard.skip.bias, np.log(ended / (days.sum(axis=1) * answers.weight).sum()))
-        optimizer = torch.optim.AdamW(
-            hazard.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
-        )
         batches = -(-len(answers.seconds) // settings.batch)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, settings.learning_rate, total_steps=settings.epochs * batches, pct_start=0.1
+        optimizer = OneCycleAdamW(
+            hazard.parameters(), settings.learning_rate, settings.weight_decay, settings.epochs * batches
         )
         for _ in range(settings.epochs):
             for batch in torch.randperm(len(answers.seconds)).split(settings.batch):
                 x, time, bins, happened, weight = (array[batch] for array in rows)
                 losses = pair_negative_log_likelihood(hazard(x.float()), time, bins, happened)
                 loss = (weight * losses).sum() / weight.sum()
-                optimizer.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(hazard.parameters(), 1.0)
                 optimizer.step()
-                schedule.step()
     remember_outcomes(hazard.eval(), answers)
     return hazard
 

@@ -30,10 +30,10 @@ from tests.todays_archive import World, write_days
 
 pytestmark = FORKING
 
-WORLD = World(people=10, circle=5, crowd=20, events=360)
+WORLD = World(people=10, circle=5, crowd=20, events=240)
 RULE = FollowRule(days=9, nodes=11)
 START = date(2026, 6, 9)
-FIRST, LAST = START + DAY, START + 4 * DAY
+FIRST, LAST = START + DAY, START + 3 * DAY
 WINDOW = Window(date(2026, 6, 1), LAST)
 LATE = FIRST + DAY  # the day of which an hour comes late
 LATE_HOUR = file_name(LATE, 12)
@@ -259,7 +259,7 @@ def test_another_rule_is_served_once_its_model_is_trained(brought: Path, tmp_pat
 def test_people_chosen_anew_are_taken_on_by_what_the_days_say_and_not_by_when_they_were_made(
     brought: Path, tmp_path: Path
 ) -> None:
-    rule = FollowRule(days=9, nodes=7, reselect=1)
+    rule = FollowRule(days=9, nodes=9, reselect=1)
     at_once, one_by_one = copy_of(brought, tmp_path / "one"), copy_of(brought, tmp_path / "other")
     follow_until(at_once, rule, LAST, FIRST)
     for day in Window(START, LAST):
