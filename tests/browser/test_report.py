@@ -1,8 +1,9 @@
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse
@@ -26,20 +27,35 @@ def report(tmp_path_factory) -> Path:
     return write_report(lake)
 
 
+@dataclass
+class Heard:
+    """What the page said on its console, and what it asked for."""
+
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def heard(tab: Page) -> Heard:
+    heard = Heard()
+    tab.on("console", lambda message: heard.complaints.append(message.text))
+    tab.on("pageerror", lambda error: heard.complaints.append(str(error)))
+    tab.on("request", lambda request: heard.requests.append(request.url))
+    return heard
+
+
 @pytest.fixture
-def open_report(browser: Browser, report: Path) -> Iterator[Page]:
+def open_report(tab: Page, heard: Heard, report: Path) -> Iterator[Page]:
     """The report, open; at the end it must have complained of nothing and asked for nothing."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    complaints, requests = [], []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(report.as_uri())
-    page.wait_for_selector("#explorer[data-ready]")
-    yield page
-    page.close()
-    assert complaints == []
-    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.emulate_media(color_scheme="null", reduced_motion="null")  # as the browser has it
+    heard.complaints.clear()
+    heard.requests.clear()
+    tab.goto(report.as_uri())
+    tab.wait_for_selector("#explorer[data-ready]")
+    yield tab
+    assert heard.complaints == []
+    assert [url for url in heard.requests if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
 
 
 def drawing(page: Page) -> str:
@@ -211,19 +227,18 @@ CONTRAST = """
 
 
 @pytest.mark.slow
-def test_two_thousand_nodes_can_be_dragged_through_time(browser, tmp_path):
+def test_two_thousand_nodes_can_be_dragged_through_time(tab, tmp_path):
     lake = Lake(tmp_path)
     store_results(
         lake, nodes=2_000, events=8_000, variants=["ldg_learned_sparse-bilinear"], seeds=1, snapshots=20
     )
     build_warehouse(lake)
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto(write_report(lake).as_uri())
-    page.wait_for_selector("#explorer[data-ready]")
-    took = page.evaluate(
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.goto(write_report(lake).as_uri())
+    tab.wait_for_selector("#explorer[data-ready]")
+    took = tab.evaluate(
         """() => { const slider = document.getElementById('time'), took = [];
         for (let step = 0; step < 20; step++) { const start = performance.now(); slider.value = step;
         slider.dispatchEvent(new Event('input')); took.push(performance.now() - start); } return took; }"""
     )
-    page.close()
     assert max(took) < BROKEN_STEP_MS
