@@ -146,7 +146,7 @@ def measured(
 
 
 # Wide views that are asked for all datasets and for each of them: their rows are few, and to plan them takes
-# most of the time. A table of the session goes before a view of the same name.
+# most of the time. A table of the session takes precedence over a view of the same name.
 PLANNED_ONCE = ("table_3", "table_4")
 QUERIES = {
     "dataset_stats": "select * from dataset_stats left join published_datasets using (dataset) "
