@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import requests
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from pipeline.lake import Lake
 from pipeline.results.trained import read_facts
@@ -25,7 +25,9 @@ from tests.whole_system import OF_A_SERVER, PATIENCE, environment, start_module,
 SECONDS = 40.0  # for the page to show something, on a machine that is busy
 LOCATION = "assets.definitions"
 ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
-NOTHING = "about:blank"  # shown while a run is waited for: a page of the UI asks its server all the while
+SETTINGS = f"/locations/{LOCATION}/resources/settings"
+# As a link of the UI does: its scripts, which take seconds to compile and to begin, stay.
+FOLLOW_LINK = "path => { history.pushState({}, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
 YESTERDAY = datetime.now(UTC).date() - timedelta(days=1)
 
 
@@ -98,32 +100,41 @@ def answers(url: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[BrowserContext]:
-    """What pages share: the UI's scripts, which are loaded and compiled once."""
-    with browser.new_context(viewport={"width": 1400, "height": 950}) as window:
-        yield window
+def window(tab: Page, ui: Ui) -> Page:
+    """The UI, loaded once for all tests; it moves as little as it can, for every move is drawn."""
+    tab.set_viewport_size({"width": 1400, "height": 950})
+    tab.emulate_media(reduced_motion="reduce")
+    tab.set_default_timeout(SECONDS * 1000)
+    expect.set_options(timeout=SECONDS * 1000)
+    tab.goto(f"{ui.url}{SETTINGS}")
+    return tab
 
 
 @pytest.fixture
-def page(window: BrowserContext, ui: Ui, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page of the UI; what it shows at the end of the test is kept."""
-    page = window.new_page()
-    page.set_default_timeout(SECONDS * 1000)
-    expect.set_options(timeout=SECONDS * 1000)
-    page.goto(f"{ui.url}/server_info")
-    page.evaluate("localStorage.clear()")  # what an earlier test typed
-    yield page
-    page.screenshot(path=ui.shots / f"{request.node.name}.png")
-    page.close()
+def page(window: Page, ui: Ui, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The UI's page; what it shows at the end of the test is kept."""
+    yield window
+    window.screenshot(path=ui.shots / f"{request.node.name}.png")
+    window.evaluate("localStorage.clear()")  # what this test typed
+
+
+def visit(page: Page, path: str) -> None:
+    """Show another page of the UI, without loading the UI again."""
+    page.evaluate(FOLLOW_LINK, path)
+
+
+def rest(page: Page) -> None:
+    """Show a page that is still while a run is waited for: others draw and ask all the while."""
+    visit(page, SETTINGS)
 
 
 def materialize(ui: Ui, page: Page, *asset: str) -> None:
     """Materialize an asset without partitions by its button, and wait for the run."""
     before = len(ui.runs("__ASSET_JOB"))
-    page.goto(f"{ui.url}/assets/{'/'.join(asset)}")
+    visit(page, f"/assets/{'/'.join(asset)}")
     page.get_by_role("button", name="Materialize").first.click()
     ui.wait_until(lambda: len(ui.runs("__ASSET_JOB")) > before)
-    page.goto(NOTHING)
+    rest(page)
     ui.wait_until(lambda: ui.runs("__ASSET_JOB")[0] in ENDED)
     assert ui.runs("__ASSET_JOB")[0] == "SUCCESS", (ui.home / "dev.log").read_text()[-4000:]
 
@@ -141,13 +152,13 @@ def train(ui: Ui, page: Page, config: str) -> None:
     type_config(ui, page, config)
     page.get_by_role("button", name="Launch Run").click()
     ui.wait_until(lambda: len(ui.runs("train_chosen")) > before)
-    page.goto(NOTHING)
+    rest(page)
     ui.wait_until(lambda: ui.runs("train_chosen")[0] in ENDED)
     assert ui.runs("train_chosen")[0] == "SUCCESS", (ui.home / "dev.log").read_text()[-4000:]
 
 
 def type_config(ui: Ui, page: Page, config: str) -> None:
-    page.goto(f"{ui.url}/locations/{LOCATION}/jobs/train_chosen/playground")
+    visit(page, f"/locations/{LOCATION}/jobs/train_chosen/playground")
     page.get_by_text("chosen_trainings:").first.wait_for()
     page.locator(".CodeMirror").first.evaluate("(editor, text) => editor.CodeMirror.setValue(text)", config)
 
@@ -173,14 +184,14 @@ def epochs_trained(ui: Ui) -> int:
 
 
 def test_the_graph_shows_every_lane(ui: Ui, page: Page) -> None:
-    page.goto(f"{ui.url}/asset-groups")
+    visit(page, "/asset-groups")
     for lane in ("gharchive", "github", "office", "social_evolution", "results"):
         page.get_by_text(lane, exact=True).first.wait_for()
 
 
 def test_an_asset_is_materialized_by_a_click_and_explains_itself(ui: Ui, page: Page) -> None:
     materialize(ui, page, "office", "event_table")
-    page.goto(f"{ui.url}/assets/office/event_table")
+    page.go_back()
     page.get_by_text("Row count").first.wait_for()
     expect(page.get_by_text("112", exact=True).first).to_be_visible()
     expect(page.get_by_text("the event's place in the dataset, from 0").first).to_be_visible()
@@ -190,7 +201,7 @@ def test_an_asset_is_materialized_by_a_click_and_explains_itself(ui: Ui, page: P
 
 
 def test_the_settings_are_shown_as_a_resource(ui: Ui, page: Page) -> None:
-    page.goto(f"{ui.url}/locations/{LOCATION}/resources/settings")
+    visit(page, SETTINGS)
     page.get_by_text("retry_seconds").first.wait_for()
     expect(page.get_by_text(str(ui.home), exact=False).first).to_be_attached()
 
@@ -215,7 +226,7 @@ def test_two_trainings_make_a_plot_of_mar_beside_the_best_baseline(
     while (trainings := len(ui.runs("train_chosen"))) < 2:
         train(ui, page, f"ops: {{train: {{config: {{epochs: {trainings + 1}}}}}}}")
         assert epochs_trained(ui) == trainings + 1
-    page.goto(f"{ui.url}/assets/office/trained_models")
+    visit(page, "/assets/office/trained_models")
     page.get_by_role("button", name="Plots").click()
     page.get_by_role("button", name="Events").click()
     for name in ("hits_at_10", "mrr", "mar_of_best_baseline"):
@@ -227,26 +238,14 @@ def test_two_trainings_make_a_plot_of_mar_beside_the_best_baseline(
 def test_a_training_that_is_ended_in_the_ui_ends(ui: Ui, page: Page, office_table: None) -> None:
     type_config(ui, page, "ops: {train: {config: {epochs: 1000000, d: 4}}}")
     page.get_by_role("button", name="Launch Run").click()
+    page.wait_for_url("**/runs/*")
+    rest(page)
     ui.wait_until(lambda: list(Lake(ui.home).model("office", "*").parent.glob("*/checkpoint.safetensors")))
+    page.go_back()
     page.get_by_role("button", name="Terminate", exact=False).first.click()
     page.get_by_role("button", name=re.compile("^Terminate 1")).click()
-    page.goto(NOTHING)
     ui.wait_until(lambda: ui.runs("train_chosen")[0] in ENDED)
     assert ui.runs("train_chosen")[0] == "CANCELED"
-
-
-def test_a_changed_env_applies_when_the_code_location_is_reloaded(ui: Ui, page: Page) -> None:
-    settings = f"{ui.url}/locations/{LOCATION}/resources/settings"
-    page.goto(settings)
-    row = page.get_by_role("row", name=re.compile("^keep_raw "))
-    expect(row).to_contain_text("true")
-    (ui.home / ".env").write_text("LDG_KEEP_RAW=no\n")
-    page.goto(f"{ui.url}/asset-groups")
-    page.get_by_role("button", name="Reload definitions").click()
-    page.get_by_text("Definitions reloaded").first.wait_for()
-    page.goto(settings)
-    expect(row).to_contain_text("false")
-    (ui.home / ".env").unlink()
 
 
 def test_a_day_with_a_failed_hour_is_red_and_stays_so_when_a_good_day_comes(ui: Ui, page: Page) -> None:
@@ -261,16 +260,27 @@ def test_a_day_with_a_failed_hour_is_red_and_stays_so_when_a_good_day_comes(ui: 
 
 def test_the_schedule_is_switched_on_and_ticks(ui: Ui, page: Page) -> None:
     before = len(ui.runs("archive_day"))
-    schedule = f"{ui.url}/locations/{LOCATION}/schedules/newest_archive_day"
-    page.goto(schedule)
+    visit(page, f"/locations/{LOCATION}/schedules/newest_archive_day")
     page.get_by_text("Schedule has never run").wait_for()
     page.locator("label", has=page.locator("input[type=checkbox]")).first.click()
-    page.wait_for_load_state("networkidle")
-    page.goto(NOTHING)
+    rest(page)
     ui.wait_until(lambda: len(ui.runs("archive_day")) > before)
-    page.goto(schedule)
+    page.go_back()
     expect(page.get_by_text("Schedule has never run")).to_be_hidden()
     expect(page.get_by_text("1 run requested").or_(page.get_by_text("Requested")).first).to_be_visible()
     page.locator(
         "label", has=page.locator("input[type=checkbox]")
     ).first.click()  # off: it ticks every minute
+
+
+def test_a_changed_env_applies_when_the_code_location_is_reloaded(ui: Ui, page: Page) -> None:
+    visit(page, SETTINGS)
+    row = page.get_by_role("row", name=re.compile("^keep_raw "))
+    expect(row).to_contain_text("true")
+    (ui.home / ".env").write_text("LDG_KEEP_RAW=no\n")
+    visit(page, "/asset-groups")
+    page.get_by_role("button", name="Reload definitions").click()
+    page.get_by_text("Definitions reloaded").first.wait_for()
+    visit(page, SETTINGS)
+    expect(row).to_contain_text("false")
+    (ui.home / ".env").unlink()
