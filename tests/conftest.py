@@ -41,12 +41,14 @@ IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 # What torch, polars and DuckDB ask for the number of their threads; DuckDB takes Slurm's word alone.
 ONE_THREAD = ("OMP_NUM_THREADS", "POLARS_MAX_THREADS", "SLURM_CPUS_ON_NODE")
 # Nobody who looks at the sample world needs a third seed, a second epoch or all its events: these cost more
-# than all else. Of fewer events a step takes fewer, so that there are as many steps to learn by.
+# than all else. Of fewer events a step takes fewer, so that there are as many steps to learn by, and as few
+# as half make somebody belong to the network.
 SHORTER = {
     "LDG_SEEDS": "2",
     "LDG_EPOCHS": "1",
-    "LDG_BATCH": "40",
+    "LDG_BATCH": "20",
     "LDG_GITHUB_START": "2014-12-31",
+    "LDG_GITHUB_MIN_COMMUNICATIONS": "4",
     "LDG_SOCIAL_EVOLUTION_START": "2009-02-15",
 }
 # No example has a time limit: a busy machine is no failure, and every test ends by its own.
