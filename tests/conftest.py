@@ -147,9 +147,12 @@ def few_days_home(built_world: Path, of_all_workers: Path) -> Path:
     """A home in which one run made everything of a few days; nobody changes it."""
     home = of_all_workers / "few_days"
     with hold(home.with_suffix(".lock"), "a few days are being made", "tests", patience=PATIENCE):
-        if not home.exists():
+        made = home.with_suffix(".made")  # what a worker left that failed is not
+        if not made.exists():
+            shutil.rmtree(home, ignore_errors=True)
             copy_world(built_world, home)
             run_ldg(environment=environment(home, **FEW_DAYS))
+            made.touch()
     return home
 
 

@@ -15,9 +15,7 @@ from pipeline.sources.sample import build
 from tests.forks import FORKS, ROOT, Ldg
 
 PATIENCE = 600.0  # seconds: no test is about speed
-OF_A_SERVER = (
-    0.5  # seconds between two questions to a server: its answers cost processor time that others need
-)
+OF_A_SERVER = 1.0  # seconds between two questions to a server: its answers cost processor time
 
 # Five days of the sample world and one model of one relation, in both interactions at once: all that a run
 # does, and little work.
@@ -30,7 +28,7 @@ FEW_DAYS = {
     "LDG_GITHUB_MIN_ASSOCIATIONS": "0",
     "LDG_VARIANTS": "dyrep",
     "LDG_SEEDS": "1",
-    "LDG_EPOCHS": "3",
+    "LDG_EPOCHS": "2",
     "LDG_TRAININGS": "2",
 }
 

@@ -21,7 +21,7 @@ from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.registry import registry
 from tests.forks import FORKING
 from tests.pipeline.sources.gharchive.making import lines, modern, store
-from tests.whole_system import PATIENCE, environment, run_at_once, start_module, wait_for
+from tests.whole_system import PATIENCE, environment, run_at_once, start_ldg, start_module, wait_for
 
 FIRST = date(2015, 1, 2)
 DAYS = [FIRST + timedelta(days=number) for number in range(3)]
@@ -109,6 +109,7 @@ def test_a_training_waits_for_a_slot_of_the_home_and_says_who_has_it(
     assert train()
 
 
+@FORKING
 @pytest.mark.slow
 def test_a_run_of_the_ui_and_a_headless_one_share_the_slots_of_a_home(office: Settings) -> None:
     chain = build_definitions(office).resolve_implicit_global_asset_job_def()
@@ -121,7 +122,7 @@ def test_a_run_of_the_ui_and_a_headless_one_share_the_slots_of_a_home(office: Se
             start_module(
                 "dagster", *materialize, "--partition", "dyrep-concat", environment=around, output=logs[0]
             ),
-            start_module("assets", "train", "office", "dyrep-bilinear", environment=around, output=logs[1]),
+            start_ldg("train", "office", "dyrep-bilinear", environment=around, output=logs[1]),
         ]
         taken = "every slot for training (1) is taken by"
         for run, log in zip(runs, logs, strict=True):
