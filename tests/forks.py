@@ -25,7 +25,14 @@ from assets.headless.apart import Descriptor, prepare
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
-    [WARM, "assets.headless.run", "assets.store", "pipeline.sources.gharchive.day", "pytest"]
+    [
+        WARM,
+        "assets.headless.run",
+        "assets.store",
+        "pipeline.sources.gharchive.day",
+        "pytest",
+        "sklearn.manifold",
+    ]
 )
 FORKING = pytest.mark.xdist_group("forks")
 ROOT = Path(__file__).parents[1]
