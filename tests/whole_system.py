@@ -28,7 +28,7 @@ FEW_DAYS = {
     "LDG_GITHUB_MIN_ASSOCIATIONS": "0",
     "LDG_VARIANTS": "dyrep",
     "LDG_SEEDS": "1",
-    "LDG_EPOCHS": "2",
+    "LDG_EPOCHS": "3",
     "LDG_TRAININGS": "2",
 }
 
