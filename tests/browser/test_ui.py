@@ -271,6 +271,7 @@ def test_the_schedule_is_switched_on_and_ticks(ui: Ui, page: Page) -> None:
     page.locator(
         "label", has=page.locator("input[type=checkbox]")
     ).first.click()  # off: it ticks every minute
+    ui.wait_until(lambda: set(ui.runs("archive_day")) <= ENDED)
 
 
 def test_a_changed_env_applies_when_the_code_location_is_reloaded(ui: Ui, page: Page) -> None:
