@@ -110,10 +110,10 @@ def headless(days: list[date]) -> dict[str, Any]:
     """The launcher's steps, a run for each month."""
     from dagster import AssetKey
 
+    from assets.dagster_home import dagster_folder
     from assets.headless.instance import instance_of
     from assets.headless.plan import table_steps
     from assets.headless.steps import materialize
-    from assets.store import dagster_folder
     from assets.system import build_definitions
     from pipeline.sources.registry import registry
 

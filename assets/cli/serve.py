@@ -64,7 +64,7 @@ def become_dagster(module: str, *arguments: str) -> None:
     Every process of it reads the home's settings itself; dagster.yaml says where a home keeps its runs.
     """
     settings = home_to_write()
-    from assets.store import PROJECT, dagster_environment
+    from assets.dagster_home import PROJECT, dagster_environment
     from pipeline.settings import shell_to_remember
 
     os.environ |= dagster_environment(settings)

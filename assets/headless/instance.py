@@ -5,7 +5,7 @@ import os
 from dagster import DagsterInstance, RunsFilter
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
-from assets.store import PROJECT, dagster_environment
+from assets.dagster_home import PROJECT, dagster_environment
 from pipeline.settings import Settings
 
 HEADLESS = {"ldg/headless": "yes"}  # the tag of every run of the launcher

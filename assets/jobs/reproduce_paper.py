@@ -8,7 +8,7 @@ from pathlib import Path
 from dagster import Config, Failure, JobDefinition, OpExecutionContext, ResourceParam, job, op
 from pydantic import Field
 
-from assets.headless.instance import PROJECT
+from assets.dagster_home import PROJECT
 from pipeline.settings import Settings
 from pipeline.sources.paper import is_the_papers, papers_environment
 

@@ -11,29 +11,9 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
 from assets.store.sqlite import make_once
 from pipeline.locks import hold
-from pipeline.settings import DAGSTER_STORAGE, SettingError, Settings
+from pipeline.settings import SettingError, Settings
 
-PROJECT = Path(__file__).parents[2]
 LONGEST_WAIT = 300.0  # seconds: it is made within one, by a machine that is not busy
-
-
-def dagster_environment(settings: Settings) -> dict[str, str]:
-    """Environment variables for every Dagster process of a home; makes the folder for what they store."""
-    folder = dagster_folder(settings)
-    folder.mkdir(parents=True, exist_ok=True)
-    return {
-        "DAGSTER_HOME": str(PROJECT),  # where dagster.yaml is
-        DAGSTER_STORAGE: str(folder),
-        "LDG_HOME": str(settings.home.resolve()),
-        "LDG_STORE": settings.store,
-        # A backfill waits for a code server that is being started again, instead of failing.
-        "DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR": "yes",
-    }
-
-
-def dagster_folder(settings: Settings) -> Path:
-    """Where a home keeps logs of runs, and without a database the runs themselves."""
-    return settings.home.resolve() / "dagster"
 
 
 class HomeStore(DagsterStorage, ConfigurableClass):

@@ -34,7 +34,8 @@ from dagster._core.storage.schedules.schema import InstigatorsTable, JobTable, J
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import deserialize_value, serialize_value
 
-from assets.store import dagster_folder, postgres_store, with_driver
+from assets.dagster_home import dagster_folder
+from assets.store import postgres_store, with_driver
 from pipeline.progress import Progress
 from pipeline.settings import Settings
 from pipeline.sources.urls import shown_address

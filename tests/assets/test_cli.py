@@ -19,7 +19,7 @@ from pipeline.results.warehouse import build_warehouse
 from pipeline.variants import variant_with_key, variants_for
 from tests.command import ldg, ldg_process
 from tests.small_world import store_table
-from tests.whole_system import ROOT
+from tests.whole_system import ROOT, environment
 
 COMMANDS = ("dev", "doctor", "export", "page", "predict", "report", "reproduce", "run", "sample", "train")
 
@@ -81,6 +81,18 @@ def test_help_loads_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_only_becomes_a_process_of_dagster_does_not_load_it_first(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\nfrom assets.cli import main\n"
+        "os.execv = lambda *_: sys.exit(3 if 'dagster' in sys.modules else 4)\n"
+        "main(['serve', 'daemon'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment(tmp_path), capture_output=True, check=False
+    )
+    assert done.returncode == 4, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.test_utils import create_run_for_test
 
+from assets.dagster_home import dagster_environment
 from assets.headless.instance import instance_of
-from assets.store import dagster_environment, postgres_store, sqlite_store, with_driver
+from assets.store import postgres_store, sqlite_store, with_driver
 from assets.store.migrate import POINTER, in_order_of_time, read_shard, shard_paths
 from assets.store.sqlite import shared_engine, shared_scripts
 from pipeline.settings import SettingError, Settings
