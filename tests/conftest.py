@@ -14,6 +14,7 @@ from pipeline.lake import Lake
 from pipeline.locks import hold
 from pipeline.settings import environment_lines
 from pipeline.sources.sample import build
+from tests.forked_workers import fork_workers
 from tests.object_server import ObjectServer, running_object_server
 from tests.whole_system import FEW_DAYS, PATIENCE, ROOT, copy_world, environment, run_ldg
 
@@ -66,6 +67,13 @@ def pytest_configure() -> None:
     if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM:
         os.environ["TMPDIR"] = str(IN_MEMORY)
         tempfile.tempdir = None  # asked for anew
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Workers import what they need once for all of them; where coverage is measured, each for itself."""
+    if not config.pluginmanager.has_plugin("_cov"):
+        fork_workers()
 
 
 def pytest_collection_finish() -> None:
