@@ -23,7 +23,7 @@ from pipeline.progress import counted
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.days import fetch_days, read_days
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
-from pipeline.sources.gharchive.source import GitHub, event_rules, fetch_settings, rule_of_settings
+from pipeline.sources.gharchive.source import GitHub, event_rules, fetch_settings, subnetwork_rule
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
 
 
@@ -132,7 +132,7 @@ def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Se
     with table_locked(context, settings.lake, "github", *source.shared_with_table):
         subnetwork = find_subnetwork(
             settings.lake.github_events,
-            rule_of_settings(settings),
+            subnetwork_rule(settings),
             cluster=settings.cluster,
             log=context.log.info,
         )

@@ -18,6 +18,7 @@ SOURCES = (
     "paths",
     "statistics",
     "passes",
+    "own",
 )
 
 

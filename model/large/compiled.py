@@ -19,6 +19,7 @@ SOURCES = (
     "forward",
     "backward",
     "layers",
+    "../history/prefetch",
 )
 discard_outdated_cache(HERE, SOURCES)
 # Without counting references, as in `model.history`.

@@ -76,7 +76,7 @@ def event_rules(settings: Settings) -> EventRules:
     )
 
 
-def rule_of_settings(settings: Settings) -> SubnetworkRule:
+def subnetwork_rule(settings: Settings) -> SubnetworkRule:
     """The rule of the dense subnetwork as the source's settings ask for it."""
     return SubnetworkRule(
         min_communications=settings.github_min_communications,
