@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 import click
@@ -84,8 +85,6 @@ def own_address(scheduler: str) -> str:
 
 def become_dask(command: str, *arguments: str) -> None:
     """Go on as this command of Dask's."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        raise WrongInputError("a cluster needs Dask: `make cluster` installs it") from None
+    if find_spec("distributed") is None:  # importing it takes a second that the command needs again
+        raise WrongInputError("a cluster needs Dask: `make cluster` installs it")
     os.execv(sys.executable, [sys.executable, "-m", f"distributed.cli.{command}", *arguments])  # noqa: S606

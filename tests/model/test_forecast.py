@@ -133,7 +133,7 @@ def test_importing_the_package_imports_no_torch():
 
 @pytest.mark.slow
 def test_the_example_runs(tmp_path):
-    write_table(tmp_path / "data" / "sample" / "datasets" / "github", name="github", events=1200)
+    write_table(tmp_path / "data" / "sample" / "datasets" / "github", name="github", events=600)
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "forecast.py"],
         cwd=tmp_path,

@@ -91,8 +91,8 @@ def metric_panel(rows: pl.DataFrame, metric: str, order: list[str], labelled: bo
     colour = alt.Color(
         "what:N",
         title=None,
-        scale=alt.Scale(domain=[LEARNED, NO_LEARNING], range=[BLUE, ORANGE]),
-        legend=alt.Legend(orient="bottom", direction="horizontal", labelLimit=300),
+        scale={"domain": [LEARNED, NO_LEARNING], "range": [BLUE, ORANGE]},
+        legend={"orient": "bottom", "direction": "horizontal", "labelLimit": 300},
     )
     bars = marks(rows, alt.MarkDef("bar", height=12, cornerRadiusEnd=2)).encode(
         y, alt.X(f"{metric}:Q", title=METRIC_TITLES[metric]), colour

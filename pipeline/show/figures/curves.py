@@ -97,8 +97,8 @@ def model_row(
     colour = alt.Color(
         "interaction:N",
         title="Interaction",
-        scale=alt.Scale(domain=interactions, range=interaction_colours(interactions)),
-        legend=alt.Legend(orient="bottom", direction="horizontal"),
+        scale={"domain": interactions, "range": interaction_colours(interactions)},
+        legend={"orient": "bottom", "direction": "horizontal"},
     )
     panels: list[alt.LayerChart] = []
     for term, title in LOSS_TITLES.items():
@@ -108,8 +108,8 @@ def model_row(
     dash = alt.StrokeDash(
         "split:N",
         title="MAR on",
-        scale=alt.Scale(domain=list(MARS.values()), range=[[1, 0], [4, 3]]),
-        legend=alt.Legend(orient="bottom", direction="horizontal", symbolStrokeColor=INK, symbolSize=500),
+        scale={"domain": list(MARS.values()), "range": [[1, 0], [4, 3]]},
+        legend={"orient": "bottom", "direction": "horizontal", "symbolStrokeColor": INK, "symbolSize": 500},
     )
     panels.append(
         curve_panel(rows, "epoch:O", "Epoch" if last else None, METRIC_TITLES[MAR.name], colour, last, dash)
@@ -127,10 +127,12 @@ def curve_panel(
     dash: alt.StrokeDash | None = None,
 ) -> alt.LayerChart:
     """One quantity by step or epoch."""
-    axis = alt.X(x, title=x_title, axis=alt.Axis(grid=False, labels=last, labelAngle=0, tickCount=4))
+    axis = alt.X(x, title=x_title, axis={"grid": False, "labels": last, "labelAngle": 0, "tickCount": 4})
     shared = [axis, colour] if dash is None else [axis, colour, dash, alt.Detail("split:N")]
-    zoom = alt.Scale(zero=False)
-    value = alt.Y("mean:Q", title=title, scale=zoom, axis=alt.Axis(tickCount=4, titlePadding=6, minExtent=34))
+    zoom = {"zero": False}
+    value = alt.Y(
+        "mean:Q", title=title, scale=zoom, axis={"tickCount": 4, "titlePadding": 6, "minExtent": 34}
+    )
     band = marks(rows, alt.MarkDef("area", opacity=0.16, strokeOpacity=0)).encode(
         *shared, alt.Y("low:Q", title=title, scale=zoom), alt.Y2("high:Q")
     )

@@ -70,11 +70,11 @@ def embedding_panel(place: np.ndarray, pairs: pl.DataFrame, labels: list[str], t
         ],
         schema={"x": pl.Float64, "y": pl.Float64, "pair": pl.String},
     )
-    x = alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, padding=12))
-    y = alt.Y("y:Q", axis=None, scale=alt.Scale(zero=False, padding=12))
-    legend = alt.Legend(title="Most frequent pairs", orient="bottom", direction="vertical", labelLimit=420)
-    colour = alt.Color("pair:N", legend=legend, scale=alt.Scale(domain=labels, range=COLOURS[: len(labels)]))
-    shape = alt.Shape("pair:N", legend=legend, scale=alt.Scale(domain=labels, range=SHAPES[: len(labels)]))
+    x = alt.X("x:Q", axis=None, scale={"zero": False, "padding": 12})
+    y = alt.Y("y:Q", axis=None, scale={"zero": False, "padding": 12})
+    legend = {"title": "Most frequent pairs", "orient": "bottom", "direction": "vertical", "labelLimit": 420}
+    colour = alt.Color("pair:N", legend=legend, scale={"domain": labels, "range": COLOURS[: len(labels)]})
+    shape = alt.Shape("pair:N", legend=legend, scale={"domain": labels, "range": SHAPES[: len(labels)]})
     cloud = marks(points, alt.MarkDef("circle", size=26, color="#8895a7", opacity=0.45)).encode(x, y)
     lines = marks(marked, alt.MarkDef("line", strokeWidth=1, opacity=0.7)).encode(x, y, colour)
     dots = marks(

@@ -35,17 +35,15 @@ def reliability_diagram(lake: Lake, table: EventTable) -> Figure | None:
 
 def horizon_panel(rows: pl.DataFrame, horizon: str) -> alt.LayerChart | alt.FacetChart:
     """One horizon."""
-    unit = alt.Scale(domain=[0, 1])
+    unit = {"domain": [0, 1]}
     place = (
         alt.X("predicted:Q", title="forecast probability", scale=unit),
         alt.Y("observed:Q", title="share that came", scale=unit),
     )
-    colour = alt.Color(
-        "subject:N", title=None, scale=alt.Scale(domain=["node", "pair"], range=[BLUE, ORANGE])
-    )
+    colour = alt.Color("subject:N", title=None, scale={"domain": ["node", "pair"], "range": [BLUE, ORANGE]})
     shown = rows.filter(pl.col("horizon") == horizon).select("subject", "predicted", "observed", "forecasts")
     corners = pl.DataFrame({"predicted": [0.0, 1.0], "observed": [0.0, 1.0]})
-    size = alt.Size("forecasts:Q", legend=None, scale=alt.Scale(type="sqrt", range=[15, 250]))
+    size = alt.Size("forecasts:Q", legend=None, scale={"type": "sqrt", "range": [15, 250]})
     return alt.layer(
         marks(corners, alt.MarkDef("line", color=FAINT)).encode(*place),
         marks(shown, alt.MarkDef("line", strokeWidth=1)).encode(*place, colour),

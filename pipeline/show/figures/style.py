@@ -78,7 +78,8 @@ class Figure:
 def marks(rows: pl.DataFrame, mark: alt.MarkDef) -> alt.Chart:
     """A chart of `rows` drawn as `mark`; encodings name their types.
 
-    The rows travel as JSON text: as values, every combination of charts would copy them one by one.
+    The rows travel as JSON text: as values, every combination of charts would copy them one by one. Axes,
+    scales and legends are dicts for the same reason: Altair's own hold all that they could be told as well.
     """
     texts = (column for column in rows.get_columns() if column.dtype == pl.String)
     shown = rows.with_columns(
@@ -88,13 +89,20 @@ def marks(rows: pl.DataFrame, mark: alt.MarkDef) -> alt.Chart:
     return alt.Chart(data, mark=mark)
 
 
-def category_axis(labels: Iterable[str], *, shown: bool) -> alt.Axis:
+def category_axis(labels: Iterable[str], *, shown: bool) -> dict[str, Any]:
     """The axis of a list of names, with room for the longest in whichever typeface a reader has.
 
     Room is measured here with one typeface; where a reader's is wider, the longest name would be cut.
     """
     room = LABEL_SIZE * WIDEST_LETTER * max((len(label) for label in labels), default=0) if shown else 0
-    return alt.Axis(labels=shown, ticks=False, domain=False, labelLimit=0, labelColor=INK, minExtent=room)
+    return {
+        "labels": shown,
+        "ticks": False,
+        "domain": False,
+        "labelLimit": 0,
+        "labelColor": INK,
+        "minExtent": room,
+    }
 
 
 def interaction_colours(interactions: Sequence[str]) -> list[str]:

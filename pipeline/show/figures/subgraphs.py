@@ -107,15 +107,11 @@ def subgraph_panel(
         ],
         schema=dict.fromkeys(("x", "y", "x2", "y2", "weight"), pl.Float64),
     )
-    x = alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, nice=False, padding=26))
-    y = alt.Y("y:Q", axis=None, scale=alt.Scale(zero=False, nice=False, padding=18))
+    x = alt.X("x:Q", axis=None, scale={"zero": False, "nice": False, "padding": 26})
+    y = alt.Y("y:Q", axis=None, scale={"zero": False, "nice": False, "padding": 18})
     same = lines["weight"].n_unique() <= 1
-    width = (
-        alt.value(1.1) if same else alt.StrokeWidth("weight:Q", legend=None, scale=alt.Scale(range=[0.4, 4]))
-    )
-    opacity = (
-        alt.value(0.45) if same else alt.Opacity("weight:Q", legend=None, scale=alt.Scale(range=[0.25, 0.85]))
-    )
+    width = alt.value(1.1) if same else alt.StrokeWidth("weight:Q", legend=None, scale={"range": [0.4, 4]})
+    opacity = alt.value(0.45) if same else alt.Opacity("weight:Q", legend=None, scale={"range": [0.25, 0.85]})
     edges = marks(lines, alt.MarkDef("rule", color=colour, strokeCap="round")).encode(
         x, y, alt.X2("x2:Q"), alt.Y2("y2:Q"), strokeWidth=width, opacity=opacity
     )

@@ -81,8 +81,8 @@ def track_figure(warehouse: duckdb.DuckDBPyConnection) -> Figure | None:
         pl.DataFrame(points).unique(maintain_order=True), alt.MarkDef(type="line", point=True)
     ).encode(
         x=alt.X("day:T", title="scored on the day after"),
-        y=alt.Y("mar:Q", title="MAR, lower is better", scale=alt.Scale(zero=False)),
-        color=alt.Color("predictor:N", title=None, scale=alt.Scale(domain=names, range=colours)),
+        y=alt.Y("mar:Q", title="MAR, lower is better", scale={"zero": False}),
+        color=alt.Color("predictor:N", title=None, scale={"domain": names, "range": colours}),
     )
     last = rows[-1]
     won = sum(bool(row["beats_recency"]) for row in rows if row["variant"] == models[0])

@@ -71,13 +71,13 @@ def picked_edge_type(data: Measured, trained: TrainedVariant, seed: object) -> i
 
 def lines(frame: pl.DataFrame, relations: list[str]) -> alt.LayerChart:
     """The chart: share of the training events against AUC, chance as a dashed line."""
-    x = alt.X("share:Q", title="Share of the training events (%)", axis=alt.Axis(grid=False, tickCount=5))
-    y = alt.Y("auc:Q", title="AUC (%)", scale=alt.Scale(zero=False))
+    x = alt.X("share:Q", title="Share of the training events (%)", axis={"grid": False, "tickCount": 5})
+    y = alt.Y("auc:Q", title="AUC (%)", scale={"zero": False})
     colour = alt.Color(
         "relation:N",
         title=None,
-        scale=alt.Scale(domain=relations, range=list(PALETTE[: len(relations)])),
-        legend=alt.Legend(orient="right", labelLimit=220),
+        scale={"domain": relations, "range": list(PALETTE[: len(relations)])},
+        legend={"orient": "right", "labelLimit": 220},
     )
     chance = marks(pl.DataFrame({"auc": [50.0]}), alt.MarkDef("rule", color=FAINT, strokeDash=[4, 3])).encode(
         y

@@ -95,16 +95,14 @@ def dots_panel(
 ) -> alt.LayerChart:
     """One interaction: a line per model, dots with whiskers."""
     axis = category_axis(order, shown=how == PAPER_INTERACTIONS[0])
-    y = alt.Y("model:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis)
-    scale = alt.Scale(domain=[0, top], nice=False)
+    y = alt.Y("model:N", sort=order, scale={"domain": order}, title=None, axis=axis)
+    scale = {"domain": [0, top], "nice": False}
     colours, shapes, offsets = zip(*(SERIES[one] for one in series), strict=True)
-    legend = alt.Legend(orient="bottom", direction="horizontal", labelLimit=260)
+    legend = {"orient": "bottom", "direction": "horizontal", "labelLimit": 260}
     colour = alt.Color(
-        "series:N", title=None, scale=alt.Scale(domain=series, range=list(colours)), legend=legend
+        "series:N", title=None, scale={"domain": series, "range": list(colours)}, legend=legend
     )
-    shape = alt.Shape(
-        "series:N", title=None, scale=alt.Scale(domain=series, range=list(shapes)), legend=legend
-    )
+    shape = alt.Shape("series:N", title=None, scale={"domain": series, "range": list(shapes)}, legend=legend)
     layers: list[alt.Chart] = []
     for one, offset in zip(series, offsets, strict=True):
         part = rows.filter(pl.col("series") == one)

@@ -2,7 +2,8 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.sources.sample.world import World
+from pipeline.sources.sample.world import World, bounds_of
 
 PACIFIC = timedelta(hours=-8)  # the wall clock of file names and times up to the end of 2014, in winter
 FIRST_DAY, LAST_DAY = date(2014, 12, 19), date(2015, 1, 11)  # file days
@@ -109,29 +110,31 @@ def happenings(world: World, rng: np.random.Generator) -> list[Happening]:
     def moment(second: float) -> datetime:
         return start + timedelta(seconds=int(second))
 
-    def draw(types: dict[str, float]) -> str:
-        return str(rng.choice(list(types), p=list(types.values())))
+    def drawing(types: dict[str, float]) -> Callable[[], str]:
+        listed, bounds = list(types), bounds_of(np.array(list(types.values())))
+        return lambda: listed[bisect_right(bounds, rng.random())]
 
     def any_second() -> float:
         # A second near somebody's interaction: everybody lives by the same rhythm.
         near = interactions.seconds[rng.integers(len(interactions))] + rng.normal(0, 1800)
-        return float(np.clip(near, 0, world.settings.seconds - 1))
+        return min(max(float(near), 0.0), world.settings.seconds - 1)
 
+    communication, unruled = drawing(COMMUNICATIONS), drawing(UNRULED)
     happened = [
-        Happening(moment(second), draw(COMMUNICATIONS), names[u], names[v]) for second, u, v in interactions
+        Happening(moment(second), communication(), names[u], names[v]) for second, u, v in interactions
     ]
     happened += [
         Happening(moment(second), "Association", names[u], names[v]) for second, u, v in world.declarations
     ]
     # People work in their own repositories about as much as in others'.
     for person in rng.choice(interactions.source, len(interactions)).tolist():
-        happened.append(Happening(moment(any_second()), draw(COMMUNICATIONS), names[person], names[person]))
+        happened.append(Happening(moment(any_second()), communication(), names[person], names[person]))
     for person in rng.choice(interactions.source, len(interactions) // 4).tolist():
-        happened.append(Happening(moment(any_second()), draw(UNRULED), names[person], names[person]))
+        happened.append(Happening(moment(any_second()), unruled(), names[person], names[person]))
     for outsider in outsiders:
         for _ in range(rng.integers(2, 12)):
             member = names[rng.integers(len(names))]
-            happened.append(Happening(moment(any_second()), draw(COMMUNICATIONS), outsider, member))
+            happened.append(Happening(moment(any_second()), communication(), outsider, member))
         for _ in range(rng.integers(0, 2)):
             member = names[rng.integers(len(names))]
             happened.append(Happening(moment(any_second()), "Association", outsider, member))

@@ -1,5 +1,6 @@
 """A world whose hidden graph is known: people on planted ties interact as a multivariate Hawkes process."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -219,6 +220,15 @@ def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random
     ]
     waiting = list(zip(moment.tolist(), tie.tolist(), turned.tolist(), strict=True))
     lived: list[tuple[float, int, bool]] = []
+    shares: dict[tuple[int, int], tuple[list[int], list[float]]] = {}  # of a person's ties but the one in use
+
+    def shares_of(person: int, carrier: int) -> tuple[list[int], list[float]]:
+        if (person, carrier) not in shares:
+            others = neighbours[person][neighbours[person] != carrier]
+            strength = ties.strength[others]
+            shares[person, carrier] = others.tolist(), bounds_of(strength / strength.sum())
+        return shares[person, carrier]
+
     excitation = np.array([settings.reply, settings.repeat, settings.spread])
     memory = settings.memory_hours * 3600
     while waiting:
@@ -231,9 +241,9 @@ def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random
         waiting += [(now + delay, carrier, is_turned) for delay in rng.exponential(memory, repeats)]
         for delay in rng.exponential(memory, spreads):
             person = int(ties.u[carrier] if rng.random() < 0.5 else ties.v[carrier])
-            others = neighbours[person][neighbours[person] != carrier]
-            if len(others):
-                chosen = int(rng.choice(others, p=ties.strength[others] / ties.strength[others].sum()))
+            others, bounds = shares_of(person, carrier)
+            if others:
+                chosen = others[bisect_right(bounds, rng.random())]
                 waiting.append((now + delay, chosen, bool(ties.u[chosen] != person)))
 
     moments = np.array([now for now, _, _ in lived])
@@ -248,6 +258,15 @@ def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random
         np.concatenate([target, stranger_v]),
         np.arange(len(source) + noise) < len(source),
     )
+
+
+def bounds_of(chances: np.ndarray) -> list[float]:
+    """Bounds between 0 and 1 that a random number is held against, as `rng.choice` does, to the bit.
+
+    That works them out anew for every draw, which takes longer than everything else of a world.
+    """
+    sums = chances.cumsum()
+    return (sums / sums[-1:]).tolist()
 
 
 def declare(settings: WorldSettings, ties: Ties, rng: np.random.Generator) -> Stream:

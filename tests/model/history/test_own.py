@@ -22,7 +22,7 @@ from tests.small_world import write_table
 START = datetime(2024, 1, 1)
 PEOPLE, CLASSES, SHOPS = 4, 3, 4  # each class has so many shops
 BANK, FIRST_SHOP = PEOPLE, PEOPLE + 1
-ROUNDS = 450
+ROUNDS = 300
 
 
 def payments(folder: Path, *, columns: bool = True, seed: int = 0) -> Path:
@@ -127,7 +127,7 @@ def test_a_stream_without_own_columns_has_the_statistics_of_all_streams(tmp_path
 
 @pytest.mark.slow
 def test_a_column_that_decides_who_is_next_is_learned_from(tmp_path: Path) -> None:
-    settings = RemSettings(seeds=(0,), epochs=10, batch=16, candidates=15, silent=50)
+    settings = RemSettings(seeds=(0,), epochs=6, batch=16, candidates=15, silent=50)
     mean_rank = {}
     for columns in (True, False):
         table = payments(tmp_path / f"table {columns}", columns=columns)

@@ -77,6 +77,12 @@ def made_alone(tmp_path_factory: pytest.TempPathFactory, few_days: FetchSettings
     return lake
 
 
+def test_a_task_that_kills_its_workers_is_given_up_with_a_reason(workers: Machines) -> None:
+    """The first one: a worker that is started again has yet to import what it did its tasks with."""
+    with pytest.raises(ClusterError, match=r"deadly: 2 workers in a row .*perhaps memory ran out"):
+        run_task(Task("deadly", die), Lake(workers.home), workers.address)
+
+
 def test_days_are_those_of_one_process_though_a_worker_is_killed_in_one(
     workers: Machines, few_days: FetchSettings, made_alone: Lake
 ) -> None:
@@ -117,20 +123,6 @@ def test_the_subnetwork_counted_by_workers_is_the_same(
     assert there.accounts.equals(here.accounts)
     assert replace(there, accounts=here.accounts) == here
     assert not list(lake.home.glob(".counts*"))
-
-
-def test_a_training_is_the_same_to_the_byte_though_its_worker_is_killed_in_the_middle(
-    workers: Machines, made_alone: Lake
-) -> None:
-    lake, lines, seen = Lake(workers.home), [], []
-    with watched_by(seen.append):
-        task = disturbed(training(KEY), steps=7)
-        facts = run_task(task, lake, workers.address, lines.append)
-    assert facts["seeds"] == [0, 1]
-    assert was_disturbed(lake, task)
-    assert any("goes on from epoch" in line for line in lines)
-    assert model_made(lake) == model_made(made_alone)
-    assert any(state.label == f"train {KEY}" for state in seen)
 
 
 def test_a_training_cut_into_its_seeds_is_the_same_to_the_byte(workers: Machines, made_alone: Lake) -> None:
@@ -174,11 +166,6 @@ def test_an_error_of_a_task_is_the_clients_error(workers: Machines) -> None:
         run_task(Task("in vain", fail), Lake(workers.home), workers.address)
 
 
-def test_a_task_that_kills_its_workers_is_given_up_with_a_reason(workers: Machines) -> None:
-    with pytest.raises(ClusterError, match=r"deadly: 2 workers in a row .*perhaps memory ran out"):
-        run_task(Task("deadly", die), Lake(workers.home), workers.address)
-
-
 def test_another_home_is_refused(workers: Machines, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=f"LDG_HOME={workers.home}, which is another folder"):
         run_task(Task("count", work, (1,)), Lake(tmp_path), workers.address)
@@ -218,6 +205,22 @@ def test_a_scheduler_that_is_not_there_is_said_with_what_to_do(
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(ClusterError, match=f"no scheduler answers at {address}.*`ldg scheduler`"):
         run_task(Task("count", work, (1,)), lake, address)
+
+
+def test_a_training_is_the_same_to_the_byte_though_its_worker_is_killed_in_the_middle(
+    workers: Machines, made_alone: Lake
+) -> None:
+    """By now the other one has imported what it needs to go on."""
+    lake, lines, seen = Lake(workers.home), [], []
+    shutil.rmtree(lake.model("toy", KEY), ignore_errors=True)
+    with watched_by(seen.append):
+        task = disturbed(training(KEY), steps=7)
+        facts = run_task(task, lake, workers.address, lines.append)
+    assert facts["seeds"] == [0, 1]
+    assert was_disturbed(lake, task)
+    assert any("goes on from epoch" in line for line in lines)
+    assert model_made(lake) == model_made(made_alone)
+    assert any(state.label == f"train {KEY}" for state in seen)
 
 
 def test_a_scheduler_that_is_killed_is_said_and_nothing_is_lost(workers: Machines, made_alone: Lake) -> None:

@@ -26,7 +26,7 @@ from tests.pipeline.sources.gharchive.making import lines, modern
 
 DAY = date(2020, 5, 5)
 NOW = datetime(2021, 1, 1)
-HOMES = 10  # of 24 sequences each
+HOMES = 6  # of 24 sequences each, with every kind of tag; two of them are fetched by processes
 VISITS = 4  # and a last one on which the server is well
 TAGS = ["md5", "opaque", "none", "weak"]
 QUICK = [

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,6 +31,7 @@ NAME = "2015-01-01-0.json.gz"
 RULES = EventRules(associations=frozenset({"FollowEvent", "MemberEvent"}))
 
 
+@cache
 def sample_hours():
     """The lines of each hour of the sample world that are one event each."""
     world = simulate(GITHUB_WORLD)

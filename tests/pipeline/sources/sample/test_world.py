@@ -1,10 +1,11 @@
+from bisect import bisect_right
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
 
-from pipeline.sources.sample.world import Rhythm, World, WorldSettings, simulate
+from pipeline.sources.sample.world import Rhythm, World, WorldSettings, bounds_of, simulate
 
 SETTINGS = WorldSettings(
     seed=7,
@@ -31,6 +32,14 @@ def test_the_same_seed_makes_the_same_world_and_another_seed_another():
                 getattr(getattr(world, part), field.name), getattr(getattr(again, part), field.name)
             )
     assert not np.array_equal(world.interactions.seconds, other.interactions.seconds)
+
+
+def test_bounds_draw_what_choice_draws():
+    chances = np.random.default_rng(1).dirichlet(np.ones(9))
+    ours, numpys = np.random.default_rng(2), np.random.default_rng(2)
+    bounds = bounds_of(chances)
+    drawn = [bisect_right(bounds, ours.random()) for _ in range(500)]
+    assert drawn == [numpys.choice(9, p=chances) for _ in range(500)]
 
 
 def test_about_as_many_interactions_happen_as_asked_for_and_in_order(world: World):
