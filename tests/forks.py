@@ -1,8 +1,8 @@
 """Processes of tests, forked from one that has imported what they run: that takes longer than their work.
 
 What it imports must not use polars on the way: a fork has none of the threads that polars then waits for.
-It is one process for each worker of the tests, so those who fork are one group, `FORKING`, and slow. What
-runs the whole system saves so much by it that it goes to any worker all the same.
+Workers that are forks themselves (`tests.forked_workers`) share it. Others start one each, so those who fork
+are one group, `FORKING`, and slow; what runs the whole system goes to any worker all the same.
 """
 
 import multiprocessing

@@ -101,7 +101,8 @@ class Fortnight:
             **SETTINGS,
             LDG_GHARCHIVE_URL=f"http://127.0.0.1:{self.port}",
             OWNED_CLOCK=str(self.clock),
-            PYTHONPATH=str(ROOT / "tests" / "end_to_end" / "owned_clock"),
+            # The clock's `sitecustomize` imports `pipeline` before the working folder is looked at.
+            PYTHONPATH=os.pathsep.join([str(ROOT / "tests" / "end_to_end" / "owned_clock"), str(ROOT)]),
             DAGSTER_DAEMON_HEARTBEAT_TOLERANCE="100000000",  # its clock makes leaps
         )
 
