@@ -1,8 +1,12 @@
 """What the followed did among themselves: one small file per day, made anew when its day changed."""
 
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import cache
 
+import duckdb
 import msgspec
 import polars as pl
 
@@ -19,10 +23,17 @@ from pipeline.sources.gharchive.subnetwork import AMONG
 
 FOLLOWED_EVENTS = {name: EVENTS.types[name] for name in ("u", "v", "type", "kind", "created_at")}
 TICK = timedelta(microseconds=1)
+ReadDay = Callable[[date], pl.DataFrame]
 
 
-def followed_events(lake: Lake, choice: Choice, day: date) -> tuple[pl.DataFrame, str]:
-    """The events of a day among the people of a choice, in order of time, and their digest."""
+def followed_events(lake: Lake, choice: Choice, days: Iterable[date]) -> list[tuple[pl.DataFrame, str]]:
+    """The events of each day among the people of a choice, in order of time, and their digest."""
+    with archive_reader(lake, choice) as read:
+        return [events_of_day(lake, choice, day, read) for day in days]
+
+
+def events_of_day(lake: Lake, choice: Choice, day: date, read: ReadDay) -> tuple[pl.DataFrame, str]:
+    """The events of one day as they are stored, or read anew where the day or the people changed."""
     path = FollowingFiles.of(lake).events(choice.chosen_on, day)
     note = path.with_suffix(".json")
     inputs = digest_of([choice.digest, token_of(lake, day)])
@@ -31,33 +42,44 @@ def followed_events(lake: Lake, choice: Choice, day: date) -> tuple[pl.DataFrame
         rows = read_parquet(path)
         if facts["inputs"] == inputs and facts["rows"] == digest_of_rows(rows):
             return rows, facts["rows"]
-    rows = read_followed_events(lake, choice, day)
+    rows = read(day)
+    digest = digest_of_rows(rows)
     write_parquet(rows, path)
-    write_json({"inputs": inputs, "rows": digest_of_rows(rows)}, note)
-    return rows, digest_of_rows(rows)
+    write_json({"inputs": inputs, "rows": digest}, note)
+    return rows, digest
 
 
-def read_followed_events(lake: Lake, choice: Choice, day: date) -> pl.DataFrame:
-    """The same from the events of the archive.
+@contextmanager
+def archive_reader(lake: Lake, choice: Choice) -> Generator[ReadDay]:
+    """What reads days from the events of the archive, by one database that is opened for the first of them.
 
     A file is named for when it was crawled and may hold events of before: they count as of the day's first
     moment, when they became known, so that no day reaches back into one that is over.
     """
-    files, _ = day_files(lake.github_events, day, day)
-    if not files:
-        return pl.DataFrame(schema=FOLLOWED_EVENTS)
     ids = choice.people.select("node", login="name", key=pl.col("name").str.to_lowercase())
-    with database("1GB", 1) as connection:
-        connection.register("names", ids.select("login", "key").to_arrow())
-        rows = query_frame(connection, AMONG, {"files": files, "kinds": list(KINDS)})
-    begin, end = file_day_span(day)
-    return (
-        rows.filter(pl.col("source") != pl.col("target"))
-        .join(ids.select(source="login", u="node"), on="source", maintain_order="left")
-        .join(ids.select(target="login", v="node"), on="target", maintain_order="left")
-        .with_columns(pl.col("created_at").clip(begin, end - TICK))
-        .select(pl.col(name).cast(dtype) for name, dtype in FOLLOWED_EVENTS.items())
-    )
+    with ExitStack() as opened:
+
+        @cache
+        def connection() -> duckdb.DuckDBPyConnection:
+            connection = opened.enter_context(database("1GB", 1))
+            connection.register("names", ids.select("login", "key").to_arrow())
+            return connection
+
+        def read(day: date) -> pl.DataFrame:
+            files, _ = day_files(lake.github_events, day, day)
+            if not files:
+                return pl.DataFrame(schema=FOLLOWED_EVENTS)
+            rows = query_frame(connection(), AMONG, {"files": files, "kinds": list(KINDS)})
+            begin, end = file_day_span(day)
+            return (
+                rows.filter(pl.col("source") != pl.col("target"))
+                .join(ids.select(source="login", u="node"), on="source", maintain_order="left")
+                .join(ids.select(target="login", v="node"), on="target", maintain_order="left")
+                .with_columns(pl.col("created_at").clip(begin, end - TICK))
+                .select(pl.col(name).cast(dtype) for name, dtype in FOLLOWED_EVENTS.items())
+            )
+
+        yield read
 
 
 @dataclass(frozen=True)
@@ -70,11 +92,16 @@ class FollowedDays:
 
     def of(self, day: date) -> tuple[pl.DataFrame, str]:
         """The events of a day, in order of time, and their digest."""
-        if day not in self.read:
-            self.read[day] = followed_events(self.lake, self.choice, day)
-        return self.read[day]
+        (part,) = self.parts(Window(day, day))
+        return part
 
     def between(self, first: date, last: date) -> tuple[pl.DataFrame, list[str]]:
         """The events from one day to another, both inside, and the digest of each day."""
-        parts = [self.of(day) for day in Window(first, last)]
+        parts = self.parts(Window(first, last))
         return pl.concat([rows for rows, _ in parts]), [digest for _, digest in parts]
+
+    def parts(self, window: Window) -> list[tuple[pl.DataFrame, str]]:
+        """The events of each day of a window with their digest."""
+        new = [day for day in window if day not in self.read]
+        self.read.update(zip(new, followed_events(self.lake, self.choice, new), strict=True))
+        return [self.read[day] for day in window]

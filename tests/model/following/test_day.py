@@ -25,10 +25,10 @@ from pipeline.lake import Lake, read_parquet
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
-from tests.forks import FORKING, FORKS
+from tests.forks import FORKS
 from tests.todays_archive import World, write_days
 
-pytestmark = FORKING
+pytestmark = pytest.mark.slow
 
 WORLD = World(people=10, circle=5, crowd=20, events=240)
 RULE = FollowRule(days=9, nodes=11)
@@ -194,7 +194,7 @@ def test_every_event_among_the_followed_is_there_once_and_every_communication_is
         rows = pl.concat(map(read_parquet, sorted(followed_at_once.github_day(day).glob("*.parquet"))))
         actor, counterpart = pl.col("actor").str.to_lowercase(), pl.col("counterpart").str.to_lowercase()
         among = rows.filter(actor.is_in(people) & counterpart.is_in(people) & (actor != counterpart))
-        events, _ = followed_events(followed_at_once, choice, day)
+        ((events, _),) = followed_events(followed_at_once, choice, [day])
         assert events.height == among.height > 50
         assert events["created_at"].is_sorted()
         assert (events["created_at"] < end_of(day)).all()
