@@ -86,15 +86,15 @@ def build(home: Path) -> bool:
 
     The marker is taken away first and written last: a build that was killed is done again from the start. The
     home's `.env` may be edited afterwards; one that is not the sample world's is refused and left as it is.
+    In a home that was moved it is pointed to the new place.
     """
     lake, paths = Lake(home), sample_paths(home)
     known_github, known_social = lake.known_graph("github"), lake.known_graph("social_evolution")
-    sources = environment_lines(
-        {
-            "LDG_GHARCHIVE_URL": str(paths.gharchive.absolute()),
-            "LDG_SOCIAL_EVOLUTION": str(paths.social_evolution.absolute()),
-        }
-    )
+    places = {
+        "LDG_GHARCHIVE_URL": str(paths.gharchive.absolute()),
+        "LDG_SOCIAL_EVOLUTION": str(paths.social_evolution.absolute()),
+    }
+    sources = environment_lines(places)
     recipe = {
         "version": VERSION,
         "environment": SAMPLE_ENVIRONMENT,
@@ -109,8 +109,11 @@ def build(home: Path) -> bool:
                 "give the sample world a home of its own"
             )
         files = (paths.gharchive, paths.social_evolution, known_github, known_social)
-        as_now = sources in environment and recipe_of(paths.marker) == recipe
-        if as_now and all(path.exists() for path in files):
+        if recipe_of(paths.marker) == recipe and all(path.exists() for path in files):
+            if sources not in environment:
+                first, *others = environment.splitlines(keepends=True)
+                kept = [line for line in others if line.split("=")[0] not in places]
+                write_text(first + sources + "".join(kept), paths.environment)
             return False
     paths.marker.unlink(missing_ok=True)
     if paths.marker.parent.exists():
