@@ -15,6 +15,7 @@ from model.reference import Reference, intensity, static_embeddings
 from model.run import generators
 from model.state import initial_state
 from pipeline.variants import Variant, variants_for
+from tests.model.close import assert_close
 from tests.model.streams import eventful_stream, random_stream
 
 D = 4
@@ -72,23 +73,21 @@ def assert_same(stream, variant: Variant, seeds, dtype, tolerance):
                 noise = None if chance.noise is None else chance.noise[b, row].to(dtype)
                 reference.event(u, v, float(stream.seconds[event]), k, chance.others[row, b], noise)
                 seen = outcome.versions[row, torch.from_numpy(outcome.batch.versions[b])]
-                torch.testing.assert_close(seen, reference.trail[b], rtol=tolerance, atol=tolerance)
+                assert_close(seen, reference.trail[b], tolerance, tolerance)
                 if k == 0:
                     adjacency[u, v] = adjacency[v, u] = True
             expected = reference.losses()
-            torch.testing.assert_close(losses[row], expected.detach(), rtol=tolerance, atol=tolerance)
+            assert_close(losses[row], expected.detach(), tolerance, tolerance)
             expected.sum().backward()
             ours = parameters.views(gradient)
             for name, w in p.items():
                 wanted = torch.zeros_like(w) if w.grad is None else w.grad
-                torch.testing.assert_close(
-                    ours[name][row], wanted, rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
-                )
+                assert_close(ours[name][row], wanted, tolerance, tolerance, name)
             z, s, near, clock = reference.z.detach(), reference.s.detach(), reference.near, reference.clock
             start = stop
         if variant.is_recurrent:
-            torch.testing.assert_close(state.attention.dense()[row], s, rtol=tolerance, atol=tolerance)
-            torch.testing.assert_close(state.z[row], z, rtol=tolerance, atol=tolerance)
+            assert_close(state.attention.dense()[row], s, tolerance, tolerance)
+            assert_close(state.z[row], z, tolerance, tolerance)
         np.testing.assert_allclose(state.clock, clock)
 
 
@@ -137,7 +136,7 @@ def test_gradients_of_the_reference_are_finite_differences(variant):
         step[0, column] = 1e-6
         with torch.no_grad():
             slope = (loss(flat + step) - loss(flat - step)) / 2e-6
-        torch.testing.assert_close(gradient[0, column], slope, rtol=1e-5, atol=1e-7)
+        assert_close(gradient[0, column], slope, 1e-5, 1e-7)
 
 
 def test_the_event_intensity_is_symmetric_in_its_nodes():

@@ -16,6 +16,7 @@ from model.reference import Reference
 from model.run import Run, generators, new_run
 from model.state import initial_state
 from pipeline.variants import Variant
+from tests.model.close import assert_close
 from tests.model.streams import eventful_stream, random_stream
 from tests.model.test_engine import EXTRA, VARIANTS, D
 
@@ -37,7 +38,7 @@ def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def close(ours: torch.Tensor, theirs: torch.Tensor, name: str) -> None:
     """Assert equality in single precision."""
-    torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=2e-5, msg=lambda m: f"{name}: {m}")
+    assert_close(ours, theirs, 2e-5, 2e-5, name)
 
 
 @pytest.mark.parametrize("variant", RECURRENT, ids=lambda variant: variant.key)
