@@ -5,7 +5,7 @@ PORT ?= 3000
 BIN := .venv/bin
 # More workers than processors: many tests wait for a server, a daemon or a deadline. tests/conftest.py puts the
 # longest first, so the order of collection is the order of work. Code is compiled once, not by every process.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: run test test-fast coverage dev lint bench reproduce postgres cluster s3

@@ -1,8 +1,6 @@
 """Processes of tests, forked from one that has imported what they run: that takes longer than their work.
 
 What it imports must not use polars on the way: a fork has none of the threads that polars then waits for.
-Workers that are forks themselves (`tests.forked_workers`) share it. Others start one each, so those who fork
-are one group, `FORKING`, and slow; what runs the whole system goes to any worker all the same.
 """
 
 import multiprocessing
@@ -16,8 +14,6 @@ from multiprocessing import resource_tracker, util
 from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import NoReturn
-
-import pytest
 
 from assets.cli import main
 from assets.forks import WARM
@@ -34,7 +30,6 @@ FORKS.set_forkserver_preload(
         "sklearn.manifold",
     ]
 )
-FORKING = pytest.mark.xdist_group("forks")
 ROOT = Path(__file__).parents[1]
 
 

@@ -17,14 +17,14 @@ from tests.forks import FORKS, ROOT, Ldg
 PATIENCE = 600.0  # seconds: no test is about speed
 OF_A_SERVER = 1.0  # seconds between two questions to a server: its answers cost processor time
 
-# Five days of the sample world and one model of one relation, in both interactions at once: all that a run
-# does, and little work.
+# Five days of the sample world, its busiest people alone and one model of one relation, in both interactions
+# at once: all that a run does, and little work.
 FEW_DAYS = {
     "LDG_DATASETS": "github",
     "LDG_GITHUB_HISTORY": "2014-12-23",
     "LDG_GITHUB_END": "2014-12-27",
     "LDG_GITHUB_SPLIT": "2014-12-26",
-    "LDG_GITHUB_MIN_COMMUNICATIONS": "2",
+    "LDG_GITHUB_MIN_COMMUNICATIONS": "16",
     "LDG_GITHUB_MIN_ASSOCIATIONS": "0",
     "LDG_VARIANTS": "dyrep",
     "LDG_SEEDS": "1",

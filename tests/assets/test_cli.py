@@ -1,7 +1,9 @@
 """`ldg` as a person meets it: help at once, errors as a sentence, exit codes that mean something."""
 
 import http.server
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -10,6 +12,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
+import psutil
 import pytest
 
 from model import TrainingSettings, load, train
@@ -19,7 +22,7 @@ from pipeline.results.warehouse import build_warehouse
 from pipeline.variants import variant_with_key, variants_for
 from tests.command import ldg, ldg_process
 from tests.small_world import store_table
-from tests.whole_system import ROOT, environment
+from tests.whole_system import ROOT, environment, wait_for
 
 COMMANDS = ("dev", "doctor", "export", "page", "predict", "report", "reproduce", "run", "sample", "train")
 
@@ -93,6 +96,26 @@ def test_what_only_becomes_a_process_of_dagster_does_not_load_it_first(tmp_path:
         [sys.executable, "-c", script], cwd=ROOT, env=environment(tmp_path), capture_output=True, check=False
     )
     assert done.returncode == 4, done.stderr
+
+
+def test_dev_goes_on_as_dagsters_own_process(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "assets", "dev", "--port", "4321"],
+        cwd=tmp_path,
+        env={**environment(tmp_path), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    became = psutil.Process(process.pid)
+    try:
+        wait_for(lambda: "assets.code_server" in became.cmdline(), process)
+        command, folder = became.cmdline(), became.cwd()
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # before it serves anything
+        process.wait()
+    assert command[1:] == ["-m", "assets.code_server", "dev", "--host", "127.0.0.1", "--port", "4321"]
+    assert folder == str(ROOT)
 
 
 @pytest.mark.parametrize(

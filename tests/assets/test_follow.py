@@ -7,8 +7,9 @@ import duckdb
 import pytest
 
 from pipeline.following.window import Window
-from tests.command import ldg, ldg_process
+from tests.command import clean_environment, ldg
 from tests.todays_archive import World, write_days
+from tests.whole_system import run_ldg
 
 pytestmark = pytest.mark.slow
 WORLD = World(people=8, circle=4, crowd=10, events=240)
@@ -20,9 +21,7 @@ def test_a_past_stretch_is_replayed_and_asked_about(tmp_path: Path) -> None:
     home.mkdir()
     (home / ".env").write_text(f"LDG_GHARCHIVE_URL='{archive}'\nLDG_FOLLOW_DAYS=8\nLDG_FOLLOW_NODES=8\n")
     follow = ("--home", home, "follow", "--from", "2026-06-09", "--to", "2026-06-11")
-    done = ldg_process(*follow, OMP_NUM_THREADS="1")
-    assert done.returncode == 0, done.stderr
-    assert "Followed 2026-06-08 to 2026-06-11" in done.stdout
+    assert "Followed 2026-06-08 to 2026-06-11" in run_ldg(*map(str, follow), environment=clean_environment())
     assert "nothing changed" in ldg(*follow).stdout
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as warehouse:
         assert warehouse.sql("select count(*) from track_record").fetchall() == [(6,)]

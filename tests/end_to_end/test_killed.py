@@ -35,12 +35,12 @@ def test_killed_runs_leave_nothing_half_written_and_what_they_finished_is_not_ma
     enough = files + random.Random(7).uniform(0, 0.8) * (count_files(few_days_home) - files)
     moments: list[Callable[[], object]] = [
         lambda: count_files(killed) >= enough,
-        lambda: len(trainings_at_work(killed)) == 2 and checkpoints(killed),
+        lambda: checkpoints(killed) and len(trainings_at_work(killed)) == 2,
         (killed / "results" / "link_prediction.parquet").exists,
     ]
     for moment in moments:
         process = start_ldg(environment=environment(killed, **FEW_DAYS))
-        wait_for(moment, process, pause=0.2)
+        wait_for(moment, process, pause=0.1)
         process.kill()
         process.communicate(timeout=PATIENCE)
     finished = {path: path.stat().st_mtime_ns for path in finished_files(killed)}

@@ -20,7 +20,7 @@ from model.run import Run, new_run, save_run
 from model.stream import load_stream
 from model.training import TrainingSettings, train
 from pipeline.variants import variant_with_key, variants_for
-from tests.forks import FORKING, FORKS
+from tests.forks import FORKS
 from tests.small_world import RELATIONS, write_table
 
 SETTINGS = TrainingSettings(seeds=(0, 1, 2), epochs=2, batch=10, d=4, snapshots=3)
@@ -157,7 +157,7 @@ def trained_in_one_go(dataset, tmp_path_factory):
     return of_variant
 
 
-@FORKING
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["ldg_learned_sparse-bilinear", "dyrep-concat"])
 @pytest.mark.parametrize("after", [2, 3, 5])
 def test_a_training_killed_anywhere_ends_with_the_same_bits(key, after, dataset, trained_in_one_go, tmp_path):

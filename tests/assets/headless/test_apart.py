@@ -11,10 +11,7 @@ import psutil
 import pytest
 
 from assets.headless.apart import Tell, run_apart
-from tests.forks import FORKING
 from tests.whole_system import wait_for
-
-pytestmark = FORKING
 
 
 def count(until: int, tell: Tell) -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from pipeline.storage.share import Storage
 from pipeline.storage.things import archive_day
-from tests.forks import FORKING, FORKS
+from tests.forks import FORKS
 from tests.object_server import ObjectServer
 from tests.pipeline.storage.killed_writer import publish_until_killed
 from tests.pipeline.storage.making import DAY, contents, objects, read
 
-pytestmark = FORKING
+pytestmark = pytest.mark.xdist_group("storage")
 
 
 def kill_while_it_publishes(writer: Storage, after: int) -> None:

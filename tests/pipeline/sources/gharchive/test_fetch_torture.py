@@ -20,7 +20,7 @@ from pipeline.lake import Lake
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.files import load_knowledge, raw_folder, raw_path
 from pipeline.sources.gharchive.hours import file_name
-from tests.forks import FORKING, FORKS
+from tests.forks import FORKS
 from tests.pipeline.sources.gharchive.archive_server import Archive, serving
 from tests.pipeline.sources.gharchive.making import lines, modern
 
@@ -132,7 +132,7 @@ class Sequence:
         return status
 
 
-@FORKING
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(HOMES))
 def test_whatever_servers_do_the_lake_holds_what_they_had_or_says_that_it_does_not(seed, tmp_path):
     rng = random.Random(f"torture {seed}")

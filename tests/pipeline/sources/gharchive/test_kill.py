@@ -6,12 +6,14 @@ import shutil
 from datetime import date, datetime
 from pathlib import Path
 
+import pytest
+
 from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
-from tests.forks import FORKING, FORKS
+from tests.forks import FORKS
 from tests.pipeline.sources.gharchive.archive_server import Archive, serving
 from tests.pipeline.sources.gharchive.making import lines, modern, store
 
@@ -46,7 +48,7 @@ def count_files(home: Path) -> int:
     return sum(len(names) for _, _, names in os.walk(home))
 
 
-@FORKING
+@pytest.mark.slow
 def test_fifty_kills_at_random_moments_leave_tables_that_one_run_completes(tmp_path):
     rng = random.Random(SEED)
     archive = Archive()
