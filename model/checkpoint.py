@@ -17,6 +17,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from model.identity import CHECKSUM, EARLIER_CHECKSUM, HEADER
+from pipeline.decoded import decoded
 from pipeline.lake import replacing
 
 REMEDY = "remove it, or train with start_over=True, to begin again"
@@ -29,6 +30,7 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be resumed from, with the reason and what to do."""
 
 
+@decoded
 @dataclass(frozen=True)
 class CheckpointHeader:
     """Where a training stands, beside its tensors."""

@@ -22,6 +22,7 @@ from typing import Self
 
 import msgspec
 
+from pipeline.decoded import decoded
 from pipeline.lake import is_alive
 from pipeline.progress import announce
 from pipeline.text import duration
@@ -34,6 +35,7 @@ class LockedError(RuntimeError):
     """Another process is at work on the same thing; the message says which, since when and what to do."""
 
 
+@decoded
 @dataclass(frozen=True)
 class Holder:
     """The process that holds a lock, and what it is: for instance `Dagster run 1a2b3c4d`."""

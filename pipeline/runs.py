@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from pipeline.decoded import decoded
 from pipeline.lake import Lake, write_json
 from pipeline.machine import Machine, commit
 
@@ -24,6 +25,7 @@ class FinishedTraining:
     resumed: bool
 
 
+@decoded
 @dataclass(frozen=True)
 class Session:
     """One headless run, with up to `side_by_side` trainings at a time.

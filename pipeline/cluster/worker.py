@@ -18,6 +18,7 @@ from distributed.core import Status
 
 from pipeline.cluster.software import Software, refuse_other_software
 from pipeline.cluster.task import ClusterError, Task
+from pipeline.decoded import decoded
 from pipeline.lake import Lake
 from pipeline.locks import hold
 from pipeline.progress import State, watched_by
@@ -44,6 +45,7 @@ class Order:
     software: Software
 
 
+@decoded
 @dataclass(frozen=True)
 class News:
     """What a worker tells of an order: a line for the log, or how far it is."""

@@ -10,12 +10,14 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from pipeline.decoded import decoded
 from pipeline.following.files import FollowingFiles
 from pipeline.following.rule import FOLLOWING
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet, write_text
 from pipeline.schemas import FOLLOWED, FORECAST_SCORES, FORECASTS, TRAININGS, Table
 
 
+@decoded
 @dataclass(frozen=True)
 class DayRecord:
     """A followed day that is whole: what it was made from, who was followed, and what it cost.

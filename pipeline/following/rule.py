@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipeline.decoded import decoded
 from pipeline.rem_variants import REM, RemVariant, rem_variants
 from pipeline.variants import Variant, variants_for
 
@@ -24,6 +25,7 @@ def model_that_follows(name: str) -> Variant | RemVariant:
     return models[name]
 
 
+@decoded
 @dataclass(frozen=True)
 class FollowRule:
     """What is followed, how far back, and by which models; `accounts` or `organizations` replace the core.

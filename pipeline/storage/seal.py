@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from pipeline.decoded import decoded
 from pipeline.storage.things import Thing
 
 SEALS = "seals"
@@ -32,6 +33,7 @@ class SealedFile(msgspec.Struct, frozen=True):
         return other is not None and (self.bytes, self.sha256) == (other.bytes, other.sha256)
 
 
+@decoded
 class Seal(msgspec.Struct, frozen=True):
     """What a thing consists of. While it is open: which files are in place, and which others may be there."""
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from pipeline.decoded import decoded
 from pipeline.lake import Lake, replacing
 from pipeline.lake import file_sha256 as sha256_of
 from pipeline.storage.bucket import Bucket, ChangedError, StorageError
@@ -39,6 +40,7 @@ class TornError(StorageError):
     """A file in the storage is not the one that its seal describes."""
 
 
+@decoded
 class Memory(msgspec.Struct, frozen=True):
     """The seal of a thing that a home last saw, and when each of its own files was written."""
 

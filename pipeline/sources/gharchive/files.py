@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from pipeline.decoded import decoded
 from pipeline.lake import Lake, write_json
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.inflate import MAGIC
@@ -15,6 +16,7 @@ from pipeline.sources.gharchive.inflate import MAGIC
 Status = Literal["ok", "missing", "damaged", "failed"]
 
 
+@decoded
 @dataclass(frozen=True)
 class HourFile:
     """The note on an hour's file: `ok` (verified), `missing` for good, or `failed` for now."""

@@ -20,6 +20,7 @@ import polars as pl
 import pyarrow.parquet as pq
 from isal.isal_zlib import crc32
 
+from pipeline.decoded import decoded
 from pipeline.lake import Lake, temporary_name
 from pipeline.schemas import GITHUB_EVENTS, QUARANTINE
 from pipeline.sources.gharchive.decode import LIMITS, decode
@@ -136,6 +137,7 @@ def _stored(folder: Path) -> tuple[Reading, str | None] | None:
         return None
 
 
+@decoded
 class Note(msgspec.Struct):
     """What is stored with a reading: what it depends on, its counts, and its tables' checksums."""
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
+from pipeline.decoded import decoded
 from pipeline.event_table import Split, is_time_zone
 from pipeline.schemas import EDGES, EVENTS, NODES
 from pipeline.sources.own.times import EARLIEST, LATEST, YEARS
@@ -123,6 +124,7 @@ class Associations(Table, frozen=True):
     entries_per_association: Literal[1, 2] = 1
 
 
+@decoded
 class DatasetToml(Table, frozen=True, kw_only=True):
     """A whole `dataset.toml`; its files were there when it was read."""
 
