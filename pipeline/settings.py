@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self, get_args
 from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Lt
-from dotenv.parser import parse_stream
+from dotenv.parser import Binding, parse_stream
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
@@ -452,11 +452,33 @@ def env_file_here() -> Path:
 
 def read_env_file(path: Path) -> dict[str, Value]:
     """The variables in a `.env`, as data; none if there is no such file."""
+    return {
+        binding.key: Value(binding.value or "", f"{path}, line {binding.original.line}")
+        for binding in bindings_in(path)
+        if binding.key
+    }
+
+
+def env_file_with(path: Path, variables: Mapping[str, str]) -> str:
+    """The text of a `.env` where these variables have these values; all else in it is as it was."""
+    bindings = bindings_in(path)
+    text = "".join(
+        environment_lines({binding.key: variables[binding.key]})
+        if binding.key and binding.key in variables
+        else binding.original.string
+        for binding in bindings
+    )
+    new = {name: variables[name] for name in variables if name not in {binding.key for binding in bindings}}
+    return text + ("\n" if new and not text.endswith("\n") else "") + environment_lines(new)
+
+
+def bindings_in(path: Path) -> list[Binding]:
+    """What a `.env` consists of, comments and empty lines too; nothing if there is no such file."""
     try:
         with path.open(encoding="utf-8") as lines:
             bindings = list(parse_stream(lines))
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return []
     except (OSError, UnicodeDecodeError) as error:
         raise SettingError(f"{path} cannot be read ({error}); it takes lines such as LDG_SEEDS=3") from None
     for binding in bindings:
@@ -464,11 +486,7 @@ def read_env_file(path: Path) -> dict[str, Value]:
             raise SettingError(
                 f"{path}, line {binding.original.line}: {binding.original.string.strip()!r} is not NAME=value"
             )
-    return {
-        binding.key: Value(binding.value or "", f"{path}, line {binding.original.line}")
-        for binding in bindings
-        if binding.key
-    }
+    return bindings
 
 
 def refuse_unknown(name: str, source: str) -> None:

@@ -20,6 +20,7 @@ SOURCES = (
     "backward",
     "layers",
     "../history/prefetch",
+    "../stream",
 )
 discard_outdated_cache(HERE, SOURCES)
 # Without counting references, as in `model.history`.

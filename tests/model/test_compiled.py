@@ -1,37 +1,80 @@
 """Compiled functions are cached on disk, and a cache is never older than anything compiled into it."""
 
 import ast
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import CodeType, ModuleType
 
 import pytest
+from numba.core.registry import CPUDispatcher
 
 from model.history.compiled import discard_outdated_cache
 from tests.whole_system import ROOT
 
-ROOMS = sorted(path.parent for path in (ROOT / "model").glob("*/compiled.py"))
+FOLDERS = sorted({path.parent for path in (ROOT / "model").rglob("*.py") if "compiled" in path.read_text()})
 
 
-def imported_files(source: Path) -> set[Path]:
-    """The files of `model/` that a file imports from."""
+@cache
+def module_of(source: Path) -> ModuleType:
+    return import_module(".".join(source.relative_to(ROOT).with_suffix("").parts))
+
+
+def compiled_functions(source: Path) -> dict[str, CPUDispatcher]:
+    """The functions of a file that numba compiles."""
+    module = module_of(source)
+    members = {name: value for name, value in vars(module).items() if isinstance(value, CPUDispatcher)}
+    return {name: value for name, value in members.items() if value.py_func.__module__ == module.__name__}
+
+
+@cache
+def imported_from(source: Path) -> dict[str, Path]:
+    """The names that a file imports from our own files."""
     tree = ast.parse(source.read_text(encoding="utf-8"))
-    modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    files = {ROOT / f"{module.replace('.', '/')}.py" for module in modules if module.startswith("model.")}
-    return {file for file in files if file.exists()}
+    names = {
+        alias.asname or alias.name: ROOT / f"{node.module.replace('.', '/')}.py"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    return {name: file for name, file in names.items() if file.exists()}
 
 
-def is_compiled(source: Path) -> bool:
-    """Whether a file has functions that numba compiles."""
-    return any(file.name == "compiled.py" for file in imported_files(source))
+def names_in(code: CodeType) -> Iterator[str]:
+    """The names that a function reads from outside, and those within it do."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from names_in(constant)
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
-def test_all_that_is_compiled_into_a_cache_decides_whether_it_is_outdated(room: Path) -> None:
-    compilation = import_module(f"model.{room.name}.compiled")
-    listed = {(room / f"{name}.py").resolve() for name in compilation.SOURCES}
-    compiled = {source for source in room.glob("*.py") if is_compiled(source)} - {room / "compiled.py"}
-    from_elsewhere = {file for source in compiled for file in imported_files(source) if is_compiled(file)}
-    assert (compiled | from_elsewhere) - listed == set()
+def compiled_into(source: Path, name: str, seen: set[tuple[Path, str]]) -> set[Path]:
+    """The files of all that is compiled into a function: its own, those of constants, and so on."""
+    if (source, name) in seen:
+        return set()
+    seen.add((source, name))
+    value = getattr(module_of(source), name)
+    if not isinstance(value, CPUDispatcher):
+        return {source}
+    files = {source}
+    for used in names_in(value.py_func.__code__):
+        if used in imported_from(source):
+            files |= compiled_into(imported_from(source)[used], used, seen)
+        elif used in compiled_functions(source):
+            files |= compiled_into(source, used, seen)
+    return files
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_all_that_is_compiled_into_a_cache_decides_whether_it_is_outdated(folder: Path) -> None:
+    has_rule = (folder / "compiled.py").exists()
+    sources = module_of(folder / "compiled.py").SOURCES if has_rule else ()
+    listed = {(folder / f"{name}.py").resolve() for name in sources}
+    for source in sorted(folder.glob("*.py")):
+        for name in compiled_functions(source):
+            others = compiled_into(source, name, set()) - listed
+            assert others <= (set() if has_rule else {source}), f"{source.name}: {name}"
 
 
 def test_a_cache_stays_until_one_of_its_sources_changes(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pipeline.lake import Lake, replacing, write_json, write_parquet, write_text
-from pipeline.settings import environment_lines
+from pipeline.settings import env_file_with, environment_lines, read_env_file
 from pipeline.sources.sample import gharchive, social_evolution
 from pipeline.sources.sample.world import WorldSettings, planted_graph, simulate
 
@@ -91,10 +92,9 @@ def build(home: Path) -> bool:
     lake, paths = Lake(home), sample_paths(home)
     known_github, known_social = lake.known_graph("github"), lake.known_graph("social_evolution")
     places = {
-        "LDG_GHARCHIVE_URL": str(paths.gharchive.absolute()),
-        "LDG_SOCIAL_EVOLUTION": str(paths.social_evolution.absolute()),
+        "LDG_GHARCHIVE_URL": paths.gharchive.absolute(),
+        "LDG_SOCIAL_EVOLUTION": paths.social_evolution.absolute(),
     }
-    sources = environment_lines(places)
     recipe = {
         "version": VERSION,
         "environment": SAMPLE_ENVIRONMENT,
@@ -110,10 +110,7 @@ def build(home: Path) -> bool:
             )
         files = (paths.gharchive, paths.social_evolution, known_github, known_social)
         if recipe_of(paths.marker) == recipe and all(path.exists() for path in files):
-            if sources not in environment:
-                first, *others = environment.splitlines(keepends=True)
-                kept = [line for line in others if line.split("=")[0] not in places]
-                write_text(first + sources + "".join(kept), paths.environment)
+            point_to(places, paths.environment)
             return False
     paths.marker.unlink(missing_ok=True)
     if paths.marker.parent.exists():
@@ -127,9 +124,28 @@ def build(home: Path) -> bool:
         counts["social_evolution"] = social_evolution.write_zip(social, temporary)
     write_parquet(planted_graph(github, GITHUB_SPLIT, gharchive.login), known_github)
     write_parquet(planted_graph(social, SOCIAL_EVOLUTION_SPLIT, social_evolution.subject), known_social)
-    write_text(ENVIRONMENT_HEAD + sources + environment_lines(SAMPLE_ENVIRONMENT), paths.environment)
+    sources = {name: str(place) for name, place in places.items()}
+    write_text(ENVIRONMENT_HEAD + environment_lines(sources | SAMPLE_ENVIRONMENT), paths.environment)
     write_json({"recipe": recipe, "counts": counts}, paths.marker)
     return True
+
+
+def point_to(places: Mapping[str, Path], environment: Path) -> None:
+    """Have a home's `.env` name the sample world's raw files where they are now.
+
+    What somebody else's address stands for stays, and so does who may read the file.
+    """
+    stated = read_env_file(environment)
+    moved = {
+        name: str(place)
+        for name, place in places.items()
+        if name not in stated
+        or (stated[name].text != str(place) and Path(stated[name].text).parts[-2:] == place.parts[-2:])
+    }
+    if moved:
+        with replacing(environment) as temporary:
+            temporary.write_text(env_file_with(environment, moved), encoding="utf-8")
+            shutil.copymode(environment, temporary)
 
 
 def comparable_settings(settings: WorldSettings) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from pipeline.lake import Lake
 from pipeline.settings import Settings
 from pipeline.sources.sample import FIRST_DAY, LAST_DAY, build, sample_paths
-from pipeline.sources.sample.build import GITHUB_SPLIT
+from pipeline.sources.sample.build import GITHUB_SPLIT, SAMPLE_MARK
 from tests.command import ldg
 from tests.forks import FORKS
 from tests.whole_system import wait_for
@@ -92,6 +92,33 @@ def test_a_home_that_was_moved_points_to_its_new_place_and_settings_edited_there
     assert here.environment.read_text() == edited
     assert not build(moved)
     assert here.environment.read_text() == edited
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "LDG_GHARCHIVE_URL={raw}/gharchive\nLDG_SOCIAL_EVOLUTION={raw}/SocialEvolution.zip\n"),
+        (
+            "export LDG_GHARCHIVE_URL='/old/sample_world/gharchive'  # moved\nLDG_SOCIAL_EVOLUTION=/my.zip",
+            "LDG_GHARCHIVE_URL={raw}/gharchive\nLDG_SOCIAL_EVOLUTION=/my.zip",
+        ),
+        (
+            "LDG_SOCIAL_EVOLUTION={raw}/SocialEvolution.zip\nA='two\nlines'\nLDG_GHARCHIVE_URL=https://mine.example/",
+            "LDG_SOCIAL_EVOLUTION={raw}/SocialEvolution.zip\nA='two\nlines'\nLDG_GHARCHIVE_URL=https://mine.example/",
+        ),
+    ],
+    ids=["nothing is named", "as a shell writes it", "own addresses"],
+)
+def test_what_a_home_names_is_changed_where_it_is_the_sample_world_of_another_place(
+    before: str, after: str, built_world: Path, tmp_path: Path
+):
+    paths = sample_paths(shutil.copytree(built_world, tmp_path / "home"))
+    raw = paths.marker.parent
+    paths.environment.write_text(f"{SAMPLE_MARK}\n" + before.format(raw=raw))
+    paths.environment.chmod(0o600)  # it may hold secrets
+    assert not build(tmp_path / "home")
+    assert paths.environment.read_text() == f"{SAMPLE_MARK}\n" + after.format(raw=raw)
+    assert paths.environment.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_home_with_settings_of_its_own_is_refused_and_left_alone(tmp_path: Path):
