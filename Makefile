@@ -5,6 +5,7 @@ PORT ?= 3000
 BIN := .venv/bin
 # More workers than processors: many tests wait for a server, a daemon or a deadline. tests/conftest.py puts the
 # longest first, so the order of collection is the order of work. Code is compiled once, not by every process.
+# A worker that dies ends the run: where another takes its place, xdist waits for ever for tests of its groups.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

@@ -1,8 +1,8 @@
 """Processes forked from one that has imported what they need (`assets.warm`): that alone takes longer than a
 small piece of work does.
 
-What it imports must start no threads: a fork has none of them. Libraries that compute have one thread then,
-unless a training asks for more.
+What it imports must start no thread that computes: a fork has none of them, and would wait for it. Libraries
+that compute have one thread then, unless a training asks for more.
 """
 
 import multiprocessing

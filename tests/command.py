@@ -4,9 +4,9 @@ import io
 import os
 import subprocess
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from collections.abc import Generator, Mapping
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
@@ -33,7 +33,7 @@ def ldg(*arguments: str | Path, folder: Path = ROOT, **settings: str) -> subproc
     """The same in this process, which has imported everything: what ends soon needs no other."""
     output, errors = io.StringIO(), io.StringIO()
     with (
-        patch.dict(os.environ, {**clean_environment(), **settings}, clear=True),
+        environment_changed({**clean_environment(), **settings}),
         chdir(folder),
         redirect_stdout(output),
         redirect_stderr(errors),
@@ -43,6 +43,25 @@ def ldg(*arguments: str | Path, folder: Path = ROOT, **settings: str) -> subproc
     status = end.value.code or 0
     assert isinstance(status, int)
     return subprocess.CompletedProcess(arguments, status, output.getvalue(), errors.getvalue())
+
+
+@contextmanager
+def environment_changed(wanted: Mapping[str, str]) -> Generator[None]:
+    """This process's environment is the one that is wanted, for a while."""
+    before = dict(os.environ)
+    change_environment(wanted)
+    try:
+        yield
+    finally:
+        change_environment(before)
+
+
+def change_environment(wanted: Mapping[str, str]) -> None:
+    """Change only what differs: a thread that reads the environment meanwhile may end the process."""
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    for name in (name for name, text in wanted.items() if os.environ.get(name) != text):
+        os.environ[name] = wanted[name]
 
 
 def clean_environment() -> dict[str, str]:

@@ -61,9 +61,9 @@ def archive_reader(lake: Lake, choice: Choice) -> Generator[ReadDay]:
 
         @cache
         def connection() -> duckdb.DuckDBPyConnection:
-            connection = opened.enter_context(database("1GB", 1))
-            connection.register("names", ids.select("login", "key").to_arrow())
-            return connection
+            archive = opened.enter_context(database("1GB", 1))
+            archive.register("names", ids.select("login", "key").to_arrow())
+            return archive
 
         def read(day: date) -> pl.DataFrame:
             files, _ = day_files(lake.github_events, day, day)

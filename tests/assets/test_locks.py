@@ -137,9 +137,9 @@ def test_a_run_of_the_ui_and_a_headless_one_share_the_slots_of_a_home(office: Se
 
 def asks_for(slot: Path, process: int) -> bool:
     """Whether a process, or one it started, has the file of a slot open: while another holds it, it waits."""
-    first = psutil.Process(process)
-    for one in (first, *first.children(recursive=True)):
-        with suppress(psutil.Error):  # it has ended meanwhile
+    with suppress(psutil.Error):  # one has ended meanwhile
+        first = psutil.Process(process)
+        for one in (first, *first.children(recursive=True)):
             if str(slot) in {file.path for file in one.open_files()}:
                 return True
     return False

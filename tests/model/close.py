@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def assert_close(ours: Tensor, theirs: Tensor, tolerance: float, least: float, name: str = "") -> None:
-    """Assert that both are of one shape and type, and apart by `least` or that part of `theirs` at most."""
+    """Assert that both are of one shape and type, and apart by `least` and that part of `theirs` at most."""
     np.testing.assert_allclose(
         ours.detach().numpy(),
         theirs.detach().numpy(),
