@@ -5,7 +5,6 @@ slots in use, C: all slots, r: edge types, d: width; dimension 1 holds the two n
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,13 +17,6 @@ from model.batches import Step
 from model.encoder import Workspace
 from model.layers import Shapes
 from pipeline.variants import Variant
-
-
-class PairRows(NamedTuple):
-    """Copies of rows u and v of S, all slots: (S, 2, C, r) each."""
-
-    values: Tensor
-    bias: Tensor
 
 
 @dataclass(frozen=True)
@@ -67,11 +59,6 @@ class Attention:
     def start(self, z: Tensor, weights: dict[str, Tensor]) -> None:
         """Prepare for a batch whose first event sees the embeddings `z` (S, N, d); `weights` are detached."""
 
-    def read(self, step: Step) -> PairRows:
-        """Rows u and v, for an attention that moves them by operations of the library."""
-        values = self.values.index_select(0, step.rows).view(self.pair_shape)
-        return PairRows(values, self.bias.index_select(0, step.rows).view(self.pair_shape))
-
     def softmax(self, step: Step) -> Tensor:
         """softmax(S) of rows u and v in the slots that are in use, 0 without a neighbour: (S·2, K, r)."""
         weights = torch.empty(len(step.rows), step.width, self.pair_shape[3], dtype=self.values.dtype)
@@ -82,14 +69,6 @@ class Attention:
 
     def move(self, b: int, step: Step, own: Tensor, new: Tensor) -> None:
         """Change S by event `b` of the batch, which turns the embeddings `own` into `new` (S, 2, d)."""
-
-    def put(self, step: Step, values: Tensor, bias: Tensor | None) -> None:
-        """Store rows u and v; with `bias`, from now on the two are neighbours by every edge type."""
-        self.values.index_copy_(0, step.rows, values.flatten(0, 1))
-        if bias is not None:
-            assert step.slots is not None
-            slots = step.slots.unsqueeze(3).expand(-1, -1, -1, bias.shape[3])
-            self.bias.index_copy_(0, step.rows, bias.scatter(2, slots, 0.0).flatten(0, 1))
 
     def logits(self) -> Tensor | None:
         """What the encoder said of every event (B, S, 2, r'); nothing without an encoder."""

@@ -19,11 +19,6 @@ ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and
 NOBODY = -1
 
 
-def slot_sum(values: Tensor) -> Tensor:
-    """Sum over the slots of rows (dimension 2, kept) in slot order: trailing zeros change no bit of it."""
-    return values.cumsum(2)[:, :, -1:]
-
-
 def entries_of(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Both directions of every edge as node, neighbour and edge type, by node, then neighbour: (2E) each."""
     node = torch.cat([edges.i, edges.j]).numpy()
