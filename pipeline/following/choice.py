@@ -102,16 +102,14 @@ def make_choice(lake: Lake, rule: FollowRule, chosen_on: date, start: date) -> C
     return Choice(window, people, facts)
 
 
-def choose(
-    lake: Lake, rule: FollowRule, window: Window, memory_limit: str = "1GB", threads: int | None = None
-) -> tuple[pl.DataFrame, dict[str, Any]]:
+def choose(lake: Lake, rule: FollowRule, window: Window) -> tuple[pl.DataFrame, dict[str, Any]]:
     """The people of a window, by node (the order of their lower-case names), and how they were found."""
     files, days = day_files(lake.github_events, window.first, window.last)
     if not files:
         raise FileNotFoundError(
             f"no events from {window.first} to {window.last} in {lake.github_events}: bring these days first"
         )
-    with database(memory_limit, threads) as connection:
+    with database() as connection:
         connection.execute(MEETINGS, {"files": files})
         connection.execute(ACTIVE_DAYS, {"files": files})
         connection.execute(

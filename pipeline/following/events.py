@@ -61,7 +61,7 @@ def archive_reader(lake: Lake, choice: Choice) -> Generator[ReadDay]:
 
         @cache
         def connection() -> duckdb.DuckDBPyConnection:
-            archive = opened.enter_context(database("1GB", 1))
+            archive = opened.enter_context(database(threads=1))
             archive.register("names", ids.select("login", "key").to_arrow())
             return archive
 

@@ -75,16 +75,16 @@ def shared(lake: Lake, *things: Thing, log: Log | None = None) -> Generator[None
 
 
 @contextmanager
-def results_shared(lake: Lake, datasets: Sequence[str], log: Log | None = None) -> Generator[None]:
+def results_shared(lake: Lake, datasets: Sequence[str]) -> Generator[None]:
     """Work on the results: all that they are made from is brought before, too."""
     if lake.storage:
-        storage = Storage.of(lake, log)
+        storage = Storage.of(lake)
         for dataset in datasets:
             storage.bring(event_table(dataset))
             storage.bring(learned_waiting_times(dataset))
             for model in storage.news(f"models/{dataset}"):
                 storage.bring(model)
-    with shared(lake, results(), log=log):
+    with shared(lake, results()):
         yield
 
 

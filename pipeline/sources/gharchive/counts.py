@@ -25,14 +25,6 @@ STRETCH_BYTES = 100_000_000  # of Parquet: some two million events
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Beyond how much memory DuckDB spills to disk, and how many threads it has (None: all)."""
-
-    memory: str = "1GB"
-    threads: int | None = None
-
-
-@dataclass(frozen=True)
 class Thresholds:
     """What removes an account, in this order: a login like this, too few of these, too few of those."""
 
@@ -77,9 +69,9 @@ def stretches(days: Iterable[Sequence[Path]]) -> list[list[Path]]:
     return parts
 
 
-def count_stretch(files: Sequence[Path], counts: Path, limits: Limits) -> set[datetime]:
+def count_stretch(files: Sequence[Path], counts: Path, threads: int | None) -> set[datetime]:
     """Write what each account initiated in these files to `counts`; return the hours they hold events of."""
-    with replacing(counts) as temporary, database(limits.memory, limits.threads) as connection:
+    with replacing(counts) as temporary, database(threads) as connection:
         paths = list(map(literal_path, files))
         connection.execute(copy_statement(COUNT_ACCOUNTS, temporary), {"files": paths})
         return {hour for (hour,) in connection.execute(HOURS, {"files": paths}).fetchall()}
@@ -92,25 +84,25 @@ def shared_hours(hours_of_stretches: Iterable[set[datetime]]) -> list[datetime]:
 
 
 def merge_counts(
-    counts: Sequence[Path], thresholds: Thresholds, candidates: Path, limits: Limits
+    counts: Sequence[Path], thresholds: Thresholds, candidates: Path, threads: int | None
 ) -> dict[str, int]:
     """Add stretches up: write the `candidates`, numbered, and return how many accounts each rule removed."""
     parameters = {"counts": list(map(literal_path, counts)), **thresholds.parameters}
-    with replacing(candidates) as temporary, database(limits.memory, limits.threads) as connection:
+    with replacing(candidates) as temporary, database(threads) as connection:
         connection.execute(MERGE_COUNTS, parameters)
         connection.execute(copy_statement(CANDIDATES, temporary))
         return dict(connection.execute(REMOVED.format(table="merged")).fetchall())
 
 
 def count_pairs(
-    files: Sequence[Path], candidates: Path, shared: Sequence[datetime], folder: Path, limits: Limits
+    files: Sequence[Path], candidates: Path, shared: Sequence[datetime], folder: Path, threads: int | None
 ) -> None:
     """Write what candidates initiated in these files to `folder`, which must be new.
 
     `pairs.parquet` has u, v (null: anyone but a candidate) and both counts; `logins.parquet` how each last
     spelled itself, and when. Events in `shared` hours are in neither: they stand whole in `aside.parquet`.
     """
-    with new_folder(folder) as temporary, database(limits.memory, limits.threads) as connection:
+    with new_folder(folder) as temporary, database(threads) as connection:
         paths = list(map(literal_path, files))
         connection.execute(CHOOSE_EVENTS, {"files": paths, "candidates": literal_path(candidates)})
         hours = {"hours": list(shared)}
@@ -121,13 +113,13 @@ def count_pairs(
 
 
 def merge_pairs(
-    folders: Sequence[Path], candidates: Path, thresholds: Thresholds, limits: Limits
+    folders: Sequence[Path], candidates: Path, thresholds: Thresholds, threads: int | None
 ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
     """Those who still qualify, what they initiated towards one another, and how many each rule removed.
 
     The first has number, key, login and both counts, by number; the second u and v (numbers) and both counts.
     """
-    with database(limits.memory, limits.threads) as connection:
+    with database(threads) as connection:
         for name in ("pairs", "logins", "aside"):
             parts = [literal_path(folder / f"{name}.parquet") for folder in folders]
             connection.execute(f"SET VARIABLE {name} = $parts", {"parts": parts})

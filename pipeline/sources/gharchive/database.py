@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 import duckdb
 import polars as pl
 
+MEMORY = "1GB"
+
 
 def files_by_day(events: Path, start: date, end: date) -> dict[str, list[Path]]:
     """The Parquet files of the file days from `start` to `end`, by day where it has any."""
@@ -34,11 +36,11 @@ def literal_path(path: Path) -> str:
 
 
 @contextmanager
-def database(memory_limit: str, threads: int | None) -> Generator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory that spills to a scratch folder beyond `memory_limit`."""
+def database(threads: int | None = None) -> Generator[duckdb.DuckDBPyConnection]:
+    """A DuckDB in memory that spills to a scratch folder beyond `MEMORY`; `threads` of its own, or all."""
     with TemporaryDirectory(prefix="ldg-duckdb-") as scratch, duckdb.connect() as connection:
         connection.execute(f"SET temp_directory = '{scratch}'")
-        connection.execute(f"SET memory_limit = '{memory_limit}'")
+        connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET enable_progress_bar = false")  # who runs this shows progress of their own
         if threads is not None:

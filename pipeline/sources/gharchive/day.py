@@ -155,7 +155,7 @@ def as_it_is(day: date, lake: Lake, gone: Sequence[Hour]) -> DayAccount:
     return _day_account(day, own, notes, gone=gone)
 
 
-def hours_gone(day: date, lake: Lake, rules: EventRules, limits: Limits = LIMITS) -> list[Hour]:
+def hours_gone(day: date, lake: Lake, rules: EventRules) -> list[Hour]:
     """Hours that a day was made from and of which neither the file nor a reading is here any more.
 
     Read now, the day would lose them, or count copies of the day before as its own. The next fetch asks for
@@ -169,7 +169,7 @@ def hours_gone(day: date, lake: Lake, rules: EventRules, limits: Limits = LIMITS
     needed = [(day, hour) for hour in own]
     if last in (_hours_had(before, lake) or []):
         needed.insert(0, (before, last))
-    return [hour for hour in needed if not _is_readable(lake, *hour, rules, limits)]
+    return [hour for hour in needed if not _is_readable(lake, *hour, rules)]
 
 
 def _hours_had(day: date, lake: Lake) -> list[int] | None:
@@ -180,12 +180,12 @@ def _hours_had(day: date, lake: Lake) -> list[int] | None:
     return account.filter(pl.col("status").is_in(["ok", "damaged"]))["hour"].to_list()
 
 
-def _is_readable(lake: Lake, day: date, hour: int, rules: EventRules, limits: Limits) -> bool:
+def _is_readable(lake: Lake, day: date, hour: int, rules: EventRules) -> bool:
     """Whether an hour can be read now; one that only seems to be here is asked for by the next fetch."""
     file = load_knowledge(lake, day, hour)
     if file is None or file.status != "ok":
         return False
-    if raw_path(lake, day, hour).exists() or load_reading(lake, file, rules, limits) is not None:
+    if raw_path(lake, day, hour).exists() or load_reading(lake, file, rules) is not None:
         return True
     if _has_raw(lake, day, hour):
         return True

@@ -3,7 +3,7 @@
 import heapq
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +18,6 @@ from pipeline.event_table import KINDS, EventTable, Split, build_event_table
 from pipeline.lake import Lake, file_sha256, own_suffix, paths_within, read_parquet, write_json, write_parquet
 from pipeline.schemas import SUBNETWORK
 from pipeline.sources.gharchive.counts import (
-    Limits,
     Thresholds,
     count_pairs,
     count_stretch,
@@ -54,7 +53,6 @@ class Subnetwork:
 def find_subnetwork(
     events: Path,
     rule: SubnetworkRule,
-    memory_limit: str = "1GB",
     threads: int | None = None,
     cluster: str = "",
     log: Log | None = None,
@@ -70,9 +68,8 @@ def find_subnetwork(
             f"no normalized events from {rule.start} to {rule.end} in {events}: "
             "build github_events for these days"
         )
-    limits = Limits(memory_limit, threads)
     thresholds = Thresholds(rule.bots, rule.min_communications, rule.min_associations)
-    each = replace(limits, threads=1) if cluster else limits  # a task of a worker has one thread
+    each = 1 if cluster else threads  # a task of a worker has one thread
     parts = stretches(days.values())
     lake = home_of_events(events)
     place = lake.home if cluster else None  # workers see the home alone
@@ -95,9 +92,9 @@ def find_subnetwork(
 
         hours = counted(count_stretch_there, counts)
         removed = dict.fromkeys(thresholds.reasons, 0)
-        removed |= merge_counts(counts, thresholds, candidates, limits)
+        removed |= merge_counts(counts, thresholds, candidates, threads)
         counted(count_pairs_there, pairs_of, *paths_within(lake, [candidates]), shared_hours(hours))
-        accounts, pairs, of_candidates = merge_pairs(pairs_of, candidates, thresholds, limits)
+        accounts, pairs, of_candidates = merge_pairs(pairs_of, candidates, thresholds, threads)
     for reason, many in of_candidates.items():
         removed[reason] += many
     seen = sum(removed.values()) + accounts.height
@@ -134,11 +131,11 @@ def count_stretch_there(
     lake: Lake,
     files: Sequence[Path],
     counts: Path,
-    limits: Limits,
+    threads: int | None,
     log: Log | None,  # noqa: ARG001 - a task gets it
 ) -> set[datetime]:
     """`count_stretch` on paths within a home."""
-    return count_stretch([lake.home / file for file in files], lake.home / counts, limits)
+    return count_stretch([lake.home / file for file in files], lake.home / counts, threads)
 
 
 def count_pairs_there(
@@ -147,13 +144,13 @@ def count_pairs_there(
     folder: Path,
     candidates: Path,
     shared: Sequence[datetime],
-    limits: Limits,
+    threads: int | None,
     log: Log | None,  # noqa: ARG001 - a task gets it
 ) -> None:
     """`count_pairs` on paths within a home; a folder that is there is whole, and its worker died with it."""
     if not (lake.home / folder).exists():
         paths = [lake.home / file for file in files]
-        count_pairs(paths, lake.home / candidates, shared, lake.home / folder, limits)
+        count_pairs(paths, lake.home / candidates, shared, lake.home / folder, threads)
 
 
 def initiated(pairs: pl.DataFrame, members: set[int]) -> pl.DataFrame:
@@ -269,7 +266,7 @@ def read_subnetwork(folder: Path) -> Subnetwork:
 
 
 def subnetwork_table(
-    events: Path, subnetwork: Subnetwork, split: Split, memory_limit: str = "1GB", threads: int | None = None
+    events: Path, subnetwork: Subnetwork, split: Split, threads: int | None = None
 ) -> EventTable:
     """The event table of what the subnetwork's members do among themselves in its window.
 
@@ -285,7 +282,7 @@ def subnetwork_table(
     names = subnetwork.accounts.select("login", key=pl.col("login").str.to_lowercase())
     window, _ = day_files(events, rule.start, rule.end)
     earlier, _ = day_files(events, date.min, rule.start - timedelta(days=1))
-    with database(memory_limit, threads) as connection:
+    with database(threads) as connection:
         connection.register("names", names.to_arrow())
         rows = query_frame(connection, AMONG, {"files": window, "kinds": list(KINDS)})
         before = (
