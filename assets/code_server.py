@@ -4,7 +4,7 @@
 commands. Every server that they start is one of these as well.
 
 Runs that began before a reload stay with the server that started them. Dagster asks that one to end a run,
-but the newest one whether it could: a run of before would then be taken for gone (`assets.launcher`).
+but the newest one whether it could: a run of before would then be taken for gone (`assets.run_launcher`).
 """
 
 from typing import Any

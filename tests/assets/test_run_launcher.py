@@ -14,7 +14,7 @@ from dagster._core.storage.tags import BACKFILL_ID_TAG, ROOT_RUN_ID_TAG
 from dagster._core.test_utils import create_run_for_test, instance_for_test
 from dagster._daemon.monitoring.run_monitoring import monitor_started_run, monitor_starting_run
 
-from assets.launcher import GONE, WatchfulRunLauncher
+from assets.run_launcher import GONE, WatchfulRunLauncher
 from pipeline.settings import DAGSTER_STORAGE
 
 LOG = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DagsterInstance]:
     """A store with the project's launcher and one retry of each run; every test has a backfill of its own."""
     overrides: dict[str, Any] = {
-        "run_launcher": {"module": "assets.launcher", "class": "WatchfulRunLauncher"},
+        "run_launcher": {"module": "assets.run_launcher", "class": "WatchfulRunLauncher"},
         "run_retries": {"enabled": True, "max_retries": 1, "retry_on_asset_or_op_failure": False},
         "run_monitoring": {"enabled": True, "start_timeout_seconds": 1},
     }
