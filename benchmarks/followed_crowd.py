@@ -85,7 +85,7 @@ def untrained(family: Family, nodes: int, past: pl.DataFrame) -> Follower:
         history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))
         follower = RemFollower(family, begin, types, new_fit(family.layout(types), family.settings), history)
         follower.standardize(past)
-        reading = follower.begin_pass(past, history)
+        reading = follower.renumber_and_begin_pass(past, history)
         reading.skip(past.height)
         follower.history = reading.history
         return follower

@@ -53,7 +53,7 @@ def advance_state(
     with torch.set_grad_enabled(learn):
         if variant.is_recurrent:
             batch = advance_clocks(stream, variant, state, stop)
-            versions, logits = forward_embeddings(variant, named, state, batch, chance, workspace, learn)
+            versions, logits = advance_embeddings(variant, named, state, batch, chance, workspace, learn)
         else:
             versions, logits = gnn_embeddings(variant, state.z, adjacency_of(state.attention), named), None
             batch = advance_clocks(stream, variant, state, stop)
@@ -91,7 +91,7 @@ def current_embeddings(variant: Variant, state: State, named: dict[str, Tensor])
     return gnn_embeddings(variant, state.z, adjacency_of(state.attention), named)
 
 
-def forward_embeddings(
+def advance_embeddings(
     variant: Variant,
     named: dict[str, Tensor],
     state: State,
@@ -100,7 +100,7 @@ def forward_embeddings(
     workspace: Workspace,
     learn: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """Forward over events: Z and S of `state` after `batch`; versions of Z, and a learned graph's logits."""
+    """Carry Z and S of `state` through `batch`; the versions of Z, and a learned graph's logits."""
     noise = None if chance.noise is None else chance.noise.to(state.z.dtype)
     undone = len(batch) if learn else 0
     passage = Passage(variant, state.attention, batch.kinds, named, noise, workspace, undone)

@@ -161,15 +161,15 @@ class RemFollower:
             seconds_of_week(self.begin),
         )
 
-    def begin_pass(self, events: pl.DataFrame, history: History) -> Pass:
-        """A pass over `events` that goes on from `history`, which counts positions from 0 again."""
+    def renumber_and_begin_pass(self, events: pl.DataFrame, history: History) -> Pass:
+        """A pass over `events` that goes on from `history`, whose positions are counted from 0 again."""
         history.sizes[2] = 0  # positions are those of these events
         by_role, standard = self.family.variant.by_role, self.fit.standard
         return Pass(self.stream(events), by_role=by_role, standard=standard, history=history)
 
     def standardize(self, past: pl.DataFrame) -> None:
         """Take means and deviations of the statistics from every eighth event."""
-        reading = self.begin_pass(past, from_arrays(to_arrays(self.history)))
+        reading = self.renumber_and_begin_pass(past, from_arrays(to_arrays(self.history)))
         positions = self.learnable(reading, MOST_LEARNED)[::8]
         candidates = draw_candidates(
             reading.events.stream, positions, self.family.settings.candidates, np.random.default_rng(7)
@@ -184,7 +184,7 @@ class RemFollower:
 
     def sample(self, events: pl.DataFrame, most: int, random: np.random.Generator) -> Sample:
         """Statistics of the latest of `events` and of drawn candidates; the events enter the history."""
-        reading = self.begin_pass(events, self.history)
+        reading = self.renumber_and_begin_pass(events, self.history)
         positions = self.learnable(reading, most)
         sample = read_sample(reading, positions, self.family.settings, self.layout, random)
         reading.skip(len(reading.events.stream))
@@ -212,7 +212,7 @@ class RemFollower:
         torch.set_num_threads(1)
         if not len(positions) or self.fit.standard is None:
             return pl.DataFrame(schema=RANKED)
-        reading = self.begin_pass(events, from_arrays(to_arrays(self.history)))
+        reading = self.renumber_and_begin_pass(events, from_arrays(to_arrays(self.history)))
         if self.nodes > EVERYONE:
             return self.rank_among_many(reading, positions)
         stream, nodes = reading.events.stream, self.nodes
@@ -251,7 +251,7 @@ class RemFollower:
 
     def asking(self) -> Pass:
         """A pass that answers from the history as it stands."""
-        return self.begin_pass(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
+        return self.renumber_and_begin_pass(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
 
     def second_of(self, moment: datetime) -> float:
         """A moment on the clock of the statistics."""

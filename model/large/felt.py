@@ -21,7 +21,7 @@ class Felt(NamedTuple):
 
 
 @compiled
-def list_felt(
+def fill_felt(
     plan: Plan, strongest: np.ndarray, place: np.ndarray, rows: np.ndarray, felt: np.ndarray, at: np.ndarray
 ) -> tuple[int, int]:
     """Fill `rows` (G) and, for each maximum, `felt` (its row's number in `Felt`) and `at` (its place).
@@ -55,7 +55,7 @@ def felt_rows(plan: Plan, strongest: np.ndarray, all_rows: int, room: Room) -> F
     place, most = room("felt_place", (all_rows,)), strongest.size
     place.fill(NOBODY)
     rows, felt, at = (room(f"felt_{name}", (most,)) for name in ("rows", "numbers", "places"))
-    before, count = list_felt(plan, strongest, place, rows, felt, at)
+    before, count = fill_felt(plan, strongest, place, rows, felt, at)
     first, order = room("felt_first", (2 * len(strongest) + before + 1,)), room("felt_order", (count,))
     sort_by_row(felt[:count], first, order)
     return Felt(rows[:before], first, at[order])

@@ -153,10 +153,10 @@ def before_the_batch(ends: np.ndarray, plan: Plan, local: np.ndarray) -> None:
 
 
 @compiled
-def list_reads(plan: Plan, reads: np.ndarray) -> int:
-    """Reads (3, …) of new rows in the order of events, those of neighbours left out: row, by whom, as what.
+def fill_reads(plan: Plan, reads: np.ndarray) -> int:
+    """Fill `reads` (3, …) with row, by whom and as what, for each read of a new row in the order of events.
 
-    Returns how many there are.
+    Those of neighbours are left out. Returns how many there are.
     """
     events, count = len(plan.own), 0
     for b in range(events):
@@ -271,7 +271,7 @@ def join_and_lay_out(
     read_neighbours(pool, ends, plan, local, touched, sizes)
     local[touched[: sizes[0]]] = NOBODY
     reads = room("reads", (3, most))
-    count = list_reads(plan, reads)
+    count = fill_reads(plan, reads)
     order = room("read_order", (count,))
     sort_by_row(reads[0, :count], plan.read_first, order)
     plan = plan._replace(read_by=reads[1][order], read_as=reads[2][order])

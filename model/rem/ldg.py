@@ -17,7 +17,7 @@ from model.batches import Chance, advance_clocks
 from model.checkpoint import read_tensors
 from model.choice import Chosen
 from model.encoder import Workspace
-from model.forward import forward_embeddings
+from model.forward import advance_embeddings
 from model.history.latent import Course
 from model.intensity import symmetric_compatibility
 from model.large.rule import LARGE, is_large
@@ -70,7 +70,7 @@ class FrozenLdg:
         while state.position < len(stream):
             until = min(state.position + AT_ONCE, len(stream))
             batch = advance_clocks(stream, self.variant, state, until)
-            versions, logits = forward_embeddings(
+            versions, logits = advance_embeddings(
                 self.variant, named, state, batch, silence, workspace, learn=False
             )
             assert logits is not None
