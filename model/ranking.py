@@ -16,6 +16,8 @@ from model.run import Run, generators
 from model.state import State
 from model.stream import COMMUNICATION, Stream
 from pipeline.progress import Progress
+from pipeline.results.metrics import unchecked_ranks
+from pipeline.results.pairs import pair_keys
 
 HORIZON = 5000  # events that the survival integral reaches back
 
@@ -69,12 +71,10 @@ def partner_densities(stream: Stream, z: Tensor, state: State, named: dict[str, 
 
 def ranks(scores: Tensor, target: np.ndarray, source: np.ndarray) -> Tensor:
     """0-based rank (S, B) of `target` (B) among all nodes but `source`; ties share the mean rank."""
-    at = torch.arange(len(target))
-    own = scores[:, at, torch.from_numpy(target)].unsqueeze(2)  # (S, B, 1)
-    of_source = scores[:, at, torch.from_numpy(source)].unsqueeze(2)
-    above = (scores > own).sum(2) - (of_source > own).sum(2)
-    level = (scores == own).sum(2) - (of_source == own).sum(2) - 1
-    return above + level / 2
+    seeds = len(scores)
+    rows = scores.detach().flatten(0, 1).numpy()  # a seed that stopped learning may have anything in them
+    of_rows = unchecked_ranks(rows, np.tile(target, seeds), np.tile(source, seeds))
+    return torch.from_numpy(of_rows).float().view(seeds, -1)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class Frequencies:
     def of_events(cls, stream: Stream, until: int) -> Self:
         """Shares of every event of a pair before event `until`, of both kinds, either direction."""
         u, v, nodes = stream.u[:until], stream.v[:until], stream.nodes
-        pairs, counts = np.unique(np.concatenate([u * nodes + v, v * nodes + u]), return_counts=True)
+        keys = np.concatenate([pair_keys(u, v, nodes), pair_keys(v, u, nodes)])
+        pairs, counts = np.unique(keys, return_counts=True)
         node, partner = pairs // nodes, pairs % nodes
         events = np.bincount(np.concatenate([u, v]), minlength=nodes)
         share = counts.astype(np.float32) / events[node].astype(np.float32)

@@ -33,10 +33,15 @@ def mid_ranks(scores: np.ndarray, target: np.ndarray, source: np.ndarray) -> np.
     """
     if (target == source).any():
         raise ValueError("target equals source in a row; a node is never its own candidate")
+    if np.isnan(scores).any():
+        raise ValueError("scores has NaN; a candidate without a score cannot be ranked")
+    return unchecked_ranks(scores, target, source)
+
+
+def unchecked_ranks(scores: np.ndarray, target: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """`mid_ranks` of scores that may have NaN: the rank of such a row means nothing."""
     rows = np.arange(len(target))
     own = scores[rows, target]  # (E,)
-    if np.isnan(own).any() or np.isnan(scores).any():
-        raise ValueError("scores has NaN; a candidate without a score cannot be ranked")
     of_source = scores[rows, source]  # (E,)
     above = np.count_nonzero(scores > own[:, None], axis=1) - (of_source > own)
     level = np.count_nonzero(scores == own[:, None], axis=1) - (of_source == own) - 1
