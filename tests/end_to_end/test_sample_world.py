@@ -119,6 +119,28 @@ def test_the_commands_and_snippets_of_the_tutorial_run_in_their_order(
         assert words in printed
 
 
+def test_the_five_lines_of_python_and_the_query_of_the_readme_run(
+    sample_home: Path, warehouse: duckdb.DuckDBPyConnection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((python,), (query,)) = blocks(readme, "python"), blocks(readme, "sql")
+    assert "data/sample/models" in python
+    exec(python.replace("data/sample", str(sample_home)), {})
+    printed = capsys.readouterr().out
+    assert len(python.splitlines()) == 5
+    assert "probability" in printed
+    assert "why" in printed
+    answer = warehouse.sql(query)
+    assert answer.columns == ["dataset", "predictor", "mar", "hits_at_10", "beats_baselines"]
+    assert ("github", "REM, history") in [row[:2] for row in answer.fetchall()]
+
+
+def test_the_figure_of_the_readme_is_one_that_a_run_draws(sample_home: Path) -> None:
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (figure,) = re.findall(r"cp data/sample/(\S+) docs/predictors\.svg", contributing)
+    assert (sample_home / figure).read_bytes().startswith(b"<svg")
+
+
 def paste(block: str, folder: Path, settings: dict[str, str]) -> str:
     """What a block of commands prints; what it exports is in the settings from then on.
 
