@@ -125,7 +125,7 @@ def store_variant(lake: Lake, table: EventTable, variant: str, *, seeds: int = 2
         "seeds": list(range(seeds)),
         "parameters": 12_345,
         "width": 32,
-        "chosen_epoch": {str(seed): 1 for seed in range(seeds)},
+        "chosen_epoch": {str(seed): 2 for seed in range(seeds)},
         "stopped": {},
         "training_seconds": 61.5,
     }
@@ -200,9 +200,9 @@ def store_waits(lake: Lake, dataset: str) -> None:
 
 def curves(seeds: int, random: np.random.Generator) -> pl.DataFrame:
     """Losses that fall over two epochs; MAR at the last step of each."""
-    step = np.arange(2 * STEPS)
+    step = np.arange(1, 2 * STEPS + 1)
     fall = 1 / (1 + step / 10)
-    is_last = pl.Series(step % STEPS == STEPS - 1)
+    is_last = pl.Series(step % STEPS == 0)
     of_seeds = []
     for seed in range(seeds):
         noise = random.normal(0, 0.05, len(step))
@@ -210,7 +210,7 @@ def curves(seeds: int, random: np.random.Generator) -> pl.DataFrame:
             {
                 "seed": seed,
                 "step": step,
-                "epoch": step // STEPS,
+                "epoch": (step - 1) // STEPS + 1,
                 "loss_events": 2 * fall + noise,
                 "loss_nonevents": 1 - fall / 2 + noise,
                 "loss_kl": 0.3 * fall,

@@ -321,7 +321,7 @@ def test_a_training_is_listed_with_what_its_folder_holds(full: Lake) -> None:
         "settings->>'epochs', folder from trainings "
         "where variant = 'dyrep' and interaction = 'concat'",
     )
-    assert row == [("concat", True, [0, 1], [1, 1], [], 12_345, 61.5, "2", "models/toy/dyrep-concat")]
+    assert row == [("concat", True, [0, 1], [2, 2], [], 12_345, 61.5, "2", "models/toy/dyrep-concat")]
     for records in ("rankings", "attention", "embeddings"):
         stored = pl.read_parquet(full.model("toy", "dyrep-concat") / f"{records}.parquet")
         shown = (

@@ -111,8 +111,8 @@ def test_curves_are_means_over_seeds_with_their_range_and_bounded_in_length():
     curves = pl.DataFrame(
         {
             "seed": [0] * steps + [1] * steps,
-            "step": [*range(steps)] * 2,
-            "epoch": [0] * (2 * steps),
+            "step": [*range(1, steps + 1)] * 2,
+            "epoch": [1] * (2 * steps),
             "loss_events": [1.0] * steps + [3.0] * steps,
             "loss_nonevents": [0.0] * (2 * steps),
             "loss_kl": [0.0] * (2 * steps),
@@ -123,7 +123,7 @@ def test_curves_are_means_over_seeds_with_their_range_and_bounded_in_length():
     events = loss_points(curves).filter(pl.col("term") == "loss_events")
     assert events.height <= POINTS_PER_CURVE
     assert events.select("mean", "low", "high").unique().rows() == [(2.0, 1.0, 3.0)]
-    assert mar_points(curves).rows() == [(0, "test", 18.0, 12.0, 24.0), (0, "validation", 15.0, 10.0, 20.0)]
+    assert mar_points(curves).rows() == [(1, "test", 18.0, 12.0, 24.0), (1, "validation", 15.0, 10.0, 20.0)]
 
 
 def test_bars_hold_every_predictor_once_best_first(hard_home):
