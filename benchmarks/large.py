@@ -6,8 +6,8 @@
 
 Streams are crowds (`benchmarks.crowd`). `--before` starts as if so many events had passed: whoever met in
 them is a neighbour, so that rows of attention are as wide as they would be. `--small` lets the engine for
-small networks take it. Rates are by the clock and, because a shared machine slows everything down, by
-processor time.
+small networks take it. Rates are by the clock and by processor time, since a shared machine slows
+everything down.
 """
 
 import argparse

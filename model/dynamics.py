@@ -84,8 +84,7 @@ class EventLoop:
     def backward(self, d_versions: Tensor, d_logits: Tensor) -> list[Tensor]:
         """Gradients of the tensors given to `forward`, walking the batch backwards.
 
-        `d_z` and `d_projected` hold, for every node, the gradient of the row that is current at the event
-        being undone.
+        `d_z` and `d_projected` hold, for every node, the gradient of its row at the event being undone.
         """
         seeds, nodes, d = self.z.shape
         felt_width = self.edge_types * d

@@ -137,8 +137,8 @@ def fork_instead(_executable: str, arguments: Sequence[str], descriptors: Sequen
     if number:
         return number
     try:
-        kept = sorted({0, 1, 2, *descriptors})
-        for low, high in pairwise([*kept, os.sysconf("SC_OPEN_MAX")]):
+        open_files = sorted({0, 1, 2, *descriptors})
+        for low, high in pairwise([*open_files, os.sysconf("SC_OPEN_MAX")]):
             os.closerange(low + 1, high)
         exec(arguments[-1])
     finally:

@@ -109,8 +109,8 @@ def run_ldg(*arguments: str, environment: Mapping[str, str], folder: Path = ROOT
 def run_at_once(work: Callable[..., None], *arguments: object, processes: int) -> list[int | None]:
     """Call `work(*arguments, together)` in so many processes that meet at the barrier; their exit codes.
 
-    They are no forks of this process: these would take along locks that threads of the tests hold, but not
-    the threads.
+    They are no forks of this process: these would take along the locks that threads of the tests hold,
+    but not these threads.
     """
     together = FORKS.Barrier(processes)
     workers = [FORKS.Process(target=work, args=(*arguments, together)) for _ in range(processes)]

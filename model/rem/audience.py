@@ -1,9 +1,9 @@
 """Whom a forecast considers: everyone, or in a large network those who matter and a few for all others.
 
-Of more than `SMALL` nodes, these are considered one by one: the node's latest partners, whom a path leads to,
-and the most popular. The others have no past with the node and nothing leads to them; some of them, spread
-evenly, stand for all, each for as many as there are to one of them. So a sum over all nodes costs the same in
-any network.
+Of more than `SMALL` nodes, these are considered one by one: the node's latest partners, whom a path leads
+to, and the most popular. The others have no past with the node and nothing leads to them; some of them,
+spread evenly, stand for all, each for as many as there are to one of them. So a sum over all nodes costs
+the same in any network.
 """
 
 from typing import NamedTuple

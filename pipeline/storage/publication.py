@@ -29,9 +29,9 @@ class Publication:
     def publish(self, ours: Mapping[str, SealedFile], again: bool = False) -> int:
         """Put all of `ours` that is new, or everything `again`, and nothing else; return the bytes put.
 
-        The last file is deleted before any other is replaced, and put after them all: who looks at the
-        storage without its seals sees things as on the disk of a home, and none that is half one and half
-        another version.
+        The last file is deleted before any other is replaced, and put after them all: whoever looks at
+        the storage without its seals sees things as on the disk of a home, and none that is half of one
+        version and half of another.
         """
         last, theirs = self.thing.last, self.theirs
         new = [path for path, file in ours.items() if again or not file.is_like(theirs.get(path))]

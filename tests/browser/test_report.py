@@ -213,15 +213,15 @@ CONTRAST = """
     const [r, g, b] = parts.map((part) => linear(parseInt(part, 16) / 255));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const found = {};
+  const ratios = {};
   const pairs = [["--ink", "--paper"], ["--ink", "--card"], ["--ink", "--wash"], ["--quiet", "--paper"],
     ["--quiet", "--card"], ["--quiet", "--wash"], ["--accent", "--paper"], ["--accent", "--card"],
     ["--best-ink", "--best"]];
   for (const [ink, paper] of pairs) {
     const [a, b] = [level(ink), level(paper)].sort((one, other) => other - one);
-    found[`${ink} on ${paper}`] = (a + 0.05) / (b + 0.05);
+    ratios[`${ink} on ${paper}`] = (a + 0.05) / (b + 0.05);
   }
-  return found;
+  return ratios;
 }
 """
 

@@ -32,8 +32,8 @@
   }));
   search.addEventListener("input", () => {
     const asked = search.value.trim().toLowerCase();
-    const found = names.find((name) => name.toLowerCase() === asked);
-    if (found !== undefined) show(found);
+    const match = names.find((name) => name.toLowerCase() === asked);
+    if (match !== undefined) show(match);
   });
   if (names.length) show(names[0]);
 })();

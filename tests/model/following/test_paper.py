@@ -99,11 +99,11 @@ def test_no_more_of_the_past_is_kept_than_survival_reaches(
     for module in (paper, "model.ranking"):
         name = module if isinstance(module, str) else module.__name__
         monkeypatch.setattr(f"{name}.HORIZON", 30)
-    kept = PaperFollower.after(whole.family, whole.begin, whole.going_on(pl.DataFrame(), []))
-    assert len(kept.past["u"]) == 30 < len(whole.past["u"])
+    short = PaperFollower.after(whole.family, whole.begin, whole.going_on(pl.DataFrame(), []))
+    assert len(short.past["u"]) == 30 < len(whole.past["u"])
     events = day_of(WINDOW.last)
-    assert kept.rank(events, np.arange(EVENTS)).equals(whole.rank(events, np.arange(EVENTS)))
-    np.testing.assert_array_equal(dense(kept), dense(whole))
+    assert short.rank(events, np.arange(EVENTS)).equals(whole.rank(events, np.arange(EVENTS)))
+    np.testing.assert_array_equal(dense(short), dense(whole))
 
 
 def test_a_variant_that_cannot_follow_is_refused_with_those_that_can() -> None:

@@ -115,7 +115,7 @@ def test_the_subnetwork_counted_by_workers_is_the_same(
 ) -> None:
     lake = Lake(workers.home)
     bring_window(lake, DAYS, few_days, EventRules(), now=LATER, cluster=workers.address)
-    monkeypatch.setattr("pipeline.sources.gharchive.counts.STRETCH_BYTES", 1)  # a day each
+    monkeypatch.setattr("pipeline.sources.gharchive.counts.STRETCH_BYTES", 1)  # a task per day
     rule = SubnetworkRule(min_communications=1, min_associations=0, start=DAYS.first, end=DAYS.last)
     there = find_subnetwork(lake.github_events, rule, cluster=workers.address)
     here = find_subnetwork(made_alone.github_events, rule)

@@ -113,9 +113,9 @@ def test_probabilities_are_scored_over_every_ordered_pair() -> None:
                 squares.append((1 - p) ** 2)
     every = Given(probability[others], came[others], np.ones(N * (N - 1)))
     halves = [Given(every.probability[part], every.outcome[part], every.weight[part]) for part in HALVES]
-    told = pair_scores(halves)
-    assert told["log_score"] == pytest.approx(np.mean(logs))
-    assert told["brier"] == pytest.approx(np.mean(squares))
+    scores = pair_scores(halves)
+    assert scores["log_score"] == pytest.approx(np.mean(logs))
+    assert scores["brier"] == pytest.approx(np.mean(squares))
     assert came.sum() == TODAY.filter(pl.col("kind") == "communication").select("u", "v").n_unique()
 
 

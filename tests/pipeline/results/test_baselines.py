@@ -193,9 +193,9 @@ def test_a_final_graph_as_of_the_last_event_gives_no_tie_away_before_it_forms(bu
     graphs, ties = busy_table.associations, busy_table.association_events
     columns = ["relation", "u", "v"]
     swapped = [pl.col("relation"), pl.col("v").alias("u"), pl.col("u").alias("v")]
-    known = pl.concat([graphs.select(columns), ties.filter(pl.col("created_at") < start).select(columns)])
-    known = pl.concat([known, known.select(swapped)])
-    formed = ties.filter(pl.col("created_at") >= start).join(known, on=columns, how="anti").unique(columns)
+    earlier = pl.concat([graphs.select(columns), ties.filter(pl.col("created_at") < start).select(columns)])
+    earlier = pl.concat([earlier, earlier.select(swapped)])
+    formed = ties.filter(pl.col("created_at") >= start).join(earlier, on=columns, how="anti").unique(columns)
     assert formed.height
     as_of_the_end = formed.with_columns(snapshot=pl.lit("final")).select(graphs.columns).cast(graphs.schema)
     late = replace(busy_table, associations=pl.concat([graphs, as_of_the_end]))

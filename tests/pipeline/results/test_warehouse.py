@@ -543,10 +543,10 @@ def test_the_papers_data_are_recognized_by_their_counts_not_their_name(one_gone:
     rows = query(one_gone, "select statistic, value, published, agrees from table_2 where dataset = 'mine'")
     assert rows[0] == ("# nodes", 285, 284, False)
     assert rows[3] == ("# train comm events", 10_604, 10_604, True)
-    known = "select count(published), count(agrees) from table_2 where dataset = 'github'"
-    assert query(one_gone, known) == [(0, 0)]
-    known = "select dataset, count(mar_bilinear_published) from table_3 group by dataset order by dataset"
-    assert query(one_gone, known) == [("github", 0), ("mine", 1)]
+    counts = "select count(published), count(agrees) from table_2 where dataset = 'github'"
+    assert query(one_gone, counts) == [(0, 0)]
+    printed = "select dataset, count(mar_bilinear_published) from table_3 group by dataset order by dataset"
+    assert query(one_gone, printed) == [("github", 0), ("mine", 1)]
 
 
 def test_table_3_has_mean_and_std_over_seeds_beside_the_published_ones(full: Lake) -> None:
