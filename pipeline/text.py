@@ -1,4 +1,6 @@
-"""Text as it is written for people: what a format forbids or a screen obeys by its code, long values cut."""
+"""Text as it is written for people: what a format forbids or a screen obeys by its code, long values cut, two
+numbers told apart.
+"""
 
 import re
 
@@ -10,6 +12,7 @@ FORBIDDEN = (
 IN_A_DOCUMENT = re.compile(f"[{FORBIDDEN}]")
 IN_A_NAME = re.compile(f"[{FORBIDDEN}\t\n\r]")
 LONGEST_VALUE = 200  # characters of a value that a message repeats
+MOST_DECIMALS = 17  # whatever lies nearer together reads as equal
 
 
 def printable(name: str) -> str:
@@ -34,6 +37,17 @@ def shortened(value: object) -> str:
 def character_code(match: re.Match[str]) -> str:
     """A character by its code, as JSON writes it."""
     return f"\\u{ord(match[0]):04x}"
+
+
+def told_apart(one: float, other: float, decimals: int) -> tuple[str, str]:
+    """Two numbers that a sentence compares, with so many decimals, or as many more as tell them apart.
+
+    Equal numbers have nothing to tell apart.
+    """
+    texts = (f"{one:.{decimals}f}", f"{other:.{decimals}f}")
+    if texts[0] != texts[1] or one == other or decimals >= MOST_DECIMALS:
+        return texts
+    return told_apart(one, other, decimals + 1)
 
 
 def duration(seconds: float) -> str:

@@ -18,6 +18,7 @@ from pipeline.results.stored import missing_columns
 from pipeline.results.tables import create_view
 from pipeline.results.trained import TrainedVariant
 from pipeline.schemas import BASELINES, LOSSES, VIEWS
+from pipeline.text import told_apart
 
 FLAT = 1e-6  # a graph whose weights vary by less tells no pair from another
 
@@ -38,7 +39,7 @@ class Standing:
         """The finding if it ranks no better than the best baseline: both values; else none."""
         if self.of_baseline is None or MAR.better(self.metrics[MAR.name], self.of_baseline[MAR.name]):
             return []
-        ours, theirs = (f"{values[MAR.name]:.{MAR.decimals}f}" for values in (self.metrics, self.of_baseline))
+        ours, theirs = told_apart(self.metrics[MAR.name], self.of_baseline[MAR.name], MAR.decimals)
         return [f"{MAR.title} {ours}, {self.baseline} has {theirs}"]
 
 

@@ -9,7 +9,7 @@ import duckdb
 
 from pipeline.names import FREQUENCIES, MAR, PAPER_METRICS, SNAPSHOTS, baseline_label
 from pipeline.show.labels import NONE, number
-from pipeline.text import printable
+from pipeline.text import printable, told_apart
 from pipeline.variants import PAPER_INTERACTIONS, PRIORS
 
 Row = dict[str, Any]
@@ -235,15 +235,16 @@ def table_3_verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
 
 def best_against_counting(kind: str, mar: float, counted: Row) -> str:
     """The sentence below Table 3: how the best model of a kind stands beside its best baseline, `counted`."""
-    label, theirs = baseline_label(counted["baseline"], counted["relation"]), counted[MAR.name]
-    if mar < theirs:
+    label = baseline_label(counted["baseline"], counted["relation"])
+    ours, theirs = told_apart(mar, counted[MAR.name], MAR.decimals)
+    if MAR.better(mar, counted[MAR.name]):
         return (
-            f"The best {kind} (MAR {mar:.1f}) beats the best predictor that learns nothing and knows no "
-            f"more, {label} (MAR {theirs:.1f})."
+            f"The best {kind} (MAR {ours}) beats the best predictor that learns nothing and knows no "
+            f"more, {label} (MAR {theirs})."
         )
     return (
         f"No {kind} beats the best predictor that learns nothing and knows no more: {label} has MAR "
-        f"{theirs:.1f}, the best {kind} {mar:.1f}."
+        f"{theirs}, the best {kind} {ours}."
     )
 
 

@@ -1,4 +1,4 @@
-"""What a format forbids is shown by its code where it is written; names in data stay as they are."""
+"""What a format forbids is shown by its code, names in data stay as they are; numbers differ in print too."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from pipeline.results.warehouse import build_warehouse
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
 from pipeline.show.terminal import print_tables
-from pipeline.text import IN_A_DOCUMENT, printable, printable_document
+from pipeline.text import IN_A_DOCUMENT, printable, printable_document, told_apart
 from tests.small_world import store_results
 
 NAMES = [
@@ -74,3 +74,22 @@ def test_what_is_replaced_stays_told_apart_and_common_text_stays() -> None:
     assert len({printable(name) for name in NAMES}) == len(NAMES)
     assert printable("Zoë – 你好 👩‍👩‍👧 العربية") == "Zoë – 你好 👩‍👩‍👧 العربية"
     assert printable_document("two\n\tlines\r\n") == "two\n\tlines\r\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "texts"),
+    [
+        (37.3, 27.4, ("37.3", "27.4")),
+        (0.0593, 0.0842, ("0.06", "0.08")),
+        (0.0842, 0.0844, ("0.0842", "0.0844")),
+        (0.25, 0.25, ("0.2", "0.2")),
+        (7.0, 7.0 + 1e-12, ("7.000000000000", "7.000000000001")),
+        (1e-30, 2e-30, ("0.00000000000000000", "0.00000000000000000")),
+        (float("nan"), float("nan"), ("nan", "nan")),
+    ],
+)
+def test_numbers_that_differ_have_the_decimals_that_tell_them_apart(
+    one: float, other: float, texts: tuple[str, str]
+) -> None:
+    assert told_apart(one, other, 1) == texts
+    assert told_apart(other, one, 1) == texts[::-1]

@@ -10,6 +10,7 @@ from pipeline.results.stored import read_result
 from pipeline.schemas import BASELINES, LINK_PREDICTION
 from pipeline.show.figures.style import BLUE, INK, ORANGE, Figure, category_axis, marks
 from pipeline.show.labels import METRIC_TITLES, NO_LEARNING
+from pipeline.text import told_apart
 from pipeline.variants import variant_title
 
 LEARNED = "learned model (mean ± std over seeds)"
@@ -24,14 +25,15 @@ def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
     order = rows.sort("mar", "who")["who"].to_list()
     best = rows.sort("mar", "who").row(0, named=True)
     learned = rows.filter(pl.col("what") == LEARNED).sort("mar", "who")
-    beside = ""
+    mar, beside = f"{best['mar']:.{MAR.decimals}f}", ""
     if learned.height and best["what"] == NO_LEARNING:
-        beside = f", the best learned model {learned['who'][0]} with MAR {learned['mar'][0]:.1f}"
+        mar, theirs = told_apart(best["mar"], learned["mar"][0], MAR.decimals)
+        beside = f", the best learned model {learned['who'][0]} with MAR {theirs}"
     return Figure(
         "baselines",
         "No-learn baselines against learned models",
         f"MAR and HITS@10 on test communications. Best is {best['who']} "
-        f"({best['what'].partition(' (')[0]}) with MAR {best['mar']:.1f}{beside}.",
+        f"({best['what'].partition(' (')[0]}) with MAR {mar}{beside}.",
         alt.hconcat(
             *(metric_panel(rows, metric, order, metric == MAR.name) for metric in METRICS), spacing=24
         ),

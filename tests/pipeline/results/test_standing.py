@@ -102,6 +102,7 @@ def test_a_model_that_ranks_no_better_is_told_by_how_much() -> None:
     stands = Standing({"mar": 7.0}, "recency", {"mar": 7.0})
     assert stands.lost == ["MAR 7.0, recency has 7.0"]
     assert Standing({"mar": 6.9}, "recency", {"mar": 7.0}).lost == []
+    assert Standing({"mar": 0.0842}, "recency", {"mar": 0.0593}).lost == ["MAR 0.08, recency has 0.06"]
 
 
 def test_losses_that_rise_or_end_in_no_number_and_seeds_that_stopped_are_found(

@@ -35,7 +35,7 @@ from pipeline.schemas import (
     TRACK_RECORD_VIEWS,
     WAREHOUSE,
 )
-from pipeline.show.tables import best_of, table_3_verdict
+from pipeline.show.tables import best_against_counting, best_of, table_3_verdict
 from pipeline.show.terminal import print_tables
 from pipeline.sources.gharchive.account import account_path
 from pipeline.sources.gharchive.checks import failed_hours
@@ -670,6 +670,21 @@ def test_the_verdict_holds_a_model_against_what_knows_no_more_as_the_leaderboard
         assert table_3_verdict(warehouse, "toy").startswith(sentence)
         lost = "select not bool_or(beats_baselines) from leaderboard where learns"
         assert warehouse.execute(lost).fetchall() == [(sentence.startswith("No"),)]
+
+
+@pytest.mark.parametrize(
+    ("mar", "begins", "ends"),
+    [
+        (0.0593, "The best model (MAR 0.06) beats", "no more, recency by role then popularity (MAR 0.08)."),
+        (0.0844, "No model beats", "recency by role then popularity has MAR 0.0842, the best model 0.0844."),
+        (0.0842, "No model beats", "recency by role then popularity has MAR 0.1, the best model 0.1."),
+    ],
+)
+def test_a_verdict_has_the_digits_that_decide_it(mar: float, begins: str, ends: str) -> None:
+    counted = {"baseline": "recency_by_role_then_popularity", "relation": None, "mar": 0.0842}
+    verdict = best_against_counting("model", mar, counted)
+    assert verdict.startswith(begins)
+    assert verdict.endswith(ends)
 
 
 @pytest.mark.parametrize("values", [(NAN, 2.0, None, 1.0), (1.0, NAN, 2.0)])

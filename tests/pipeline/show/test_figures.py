@@ -137,6 +137,18 @@ def test_bars_hold_every_predictor_once_best_first(hard_home):
     assert "associates, Follow" in rows["who"]
 
 
+def test_the_caption_of_bars_has_the_digits_that_decide_which_is_best(hard_home, tmp_path):
+    lake = Lake(tmp_path / "home")
+    shutil.copytree(hard_home.home, lake.home)
+    for name, mar in (("datasets/toy/baselines", 0.0593), ("results/link_prediction", 0.0842)):
+        path = lake.home / f"{name}.parquet"
+        write_parquet(pl.read_parquet(path).with_columns(mar=pl.lit(mar)), path)
+    figure = baseline_bars(lake, read_event_table(lake.dataset("toy")))
+    assert figure is not None
+    assert "with MAR 0.06, the best learned model" in figure.description
+    assert figure.description.endswith("with MAR 0.08.")
+
+
 def decoded(picture: bytes) -> np.ndarray:
     """Pixels of a PNG of the plain kind that `png` writes."""
     width, height = struct.unpack(">II", picture[16:24])
