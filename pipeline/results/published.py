@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import duckdb
 import polars as pl
 
 from pipeline.names import METRICS, Metric
+from pipeline.results.tables import create_macros
 from pipeline.schemas import (
     CELLS_3,
     METRICS_TABLE,
@@ -69,6 +71,21 @@ def bound_to_reach(metric: Metric, mean: float, std: float) -> float:
 def auc_bound(published: int) -> int:
     """The lowest AUC (%) that still reaches a published one, which comes without a standard deviation."""
     return published - AUC_SLACK
+
+
+def printed_beside_bounds(
+    cells: Sequence[tuple[float, float | None]], metric: Metric
+) -> list[tuple[str, bool | None]]:
+    """Values beside their bounds, printed and judged as the views do it; no bound, no verdict."""
+    frame = pl.DataFrame(cells, {"value": pl.Float64, "bound": pl.Float64}, orient="row")
+    with duckdb.connect() as memory:
+        create_macros(memory)
+        memory.register("cells", frame.with_row_index("row").to_arrow())
+        return memory.execute(
+            "select printed_cell(value, null, bound, $lower, $decimals), "
+            "at_bound_or_better(value, bound, $lower) from cells order by row",
+            {"lower": metric.lower_is_better, "decimals": metric.decimals},
+        ).fetchall()
 
 
 def published_frame(table: Table, rows: Sequence[Sequence[object]]) -> pl.DataFrame:

@@ -22,6 +22,12 @@ def create_view(warehouse: duckdb.DuckDBPyConnection, view: Table) -> None:
     comment(warehouse, view, "view")
 
 
+def create_macros(database: duckdb.DuckDBPyConnection) -> None:
+    """How a cell is printed, and whether it is at its bound or better, for views and for who asks by SQL."""
+    text = (files("pipeline.results") / "views" / "macros.sql").read_text(encoding="utf-8")
+    database.execute(text)
+
+
 def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> None:
     """Say in the warehouse what a table or view and each of its columns mean."""
     comments = [f'comment on {kind} "{table.name}" is {sql_literal(table.description)}']

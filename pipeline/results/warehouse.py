@@ -1,6 +1,5 @@
 """The warehouse: one DuckDB file, built anew from Parquet and put in place whole, as a window for queries."""
 
-from importlib.resources import files
 from pathlib import Path
 
 import duckdb
@@ -14,7 +13,7 @@ from pipeline.results.dataset_stats import dataset_stats
 from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
 from pipeline.results.predictions import predictions
 from pipeline.results.stored import missing_columns, result_rows
-from pipeline.results.tables import create, create_view, insert
+from pipeline.results.tables import create, create_macros, create_view, insert
 from pipeline.results.trainings import trainings
 from pipeline.schemas import (
     DATASET_ASSOCIATIONS,
@@ -163,8 +162,7 @@ def add_printed_tables(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None
     ):
         create(warehouse, table)
         insert(warehouse, table, rows)
-    macros = files("pipeline.results") / "views" / "macros.sql"
-    warehouse.execute(macros.read_text(encoding="utf-8"))
+    create_macros(warehouse)
     for view in (*VIEWS.values(), *TRACK_RECORD_VIEWS.values()):
         create_view(warehouse, view)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from pipeline.names import MAR
-from pipeline.show.labels import NONE, mark, number
+from pipeline.results.published import printed_beside_bounds
+from pipeline.show.labels import NONE, mark
 from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import Measured, of_model
 from pipeline.show.tables import Row
@@ -43,28 +44,33 @@ def hindsight(data: Measured, variant: str, how: str) -> Hindsight | None:
 
 def hindsight_section(data: Measured) -> str:
     """A row per model of Table 3, except + Freq: its curves are those of the model it is made of."""
-    rows = [
-        hindsight_row(row, how, cost)
+    costs = [
+        (row, how, cost)
         for row in data.printed_rows()
         if row["variant"] != LDG_FREQUENCY
         for how in PAPER_INTERACTIONS
         if (cost := hindsight(data, row["variant"], how)) is not None
     ]
+    best = printed_beside_bounds(
+        [(cost.best, row[f"{MAR.name}_{how}_bound"]) for row, how, cost in costs], MAR
+    )
+    rows = [hindsight_row(*cost, *judged) for cost, judged in zip(costs, best, strict=True)]
     headings = ["Model", "Interaction", "Epochs chosen", "MAR ↓, reported", "of the test-best epoch", "cost"]
     return markdown_table([*headings, "published", "test-best within bound"], rows, left=3)
 
 
-def hindsight_row(row: Row, how: str, hindsight: Hindsight) -> list[str]:
-    """One row of hindsight: what is reported, then what is never used."""
+def hindsight_row(
+    row: Row, how: str, hindsight: Hindsight, best: str, best_reaches: bool | None
+) -> list[str]:
+    """One row of hindsight: what is reported, then what is never used, printed and judged like a cell."""
     cell = f"{MAR.name}_{how}"
-    bound = row[f"{cell}_bound"]
     return [
         row["model"],
         how,
         ", ".join(f"{epoch} ({seeds}×)" for epoch, seeds in hindsight.epochs.items()),
         row[cell] or NONE,
-        number(hindsight.best, 1),
-        f"{hindsight.cost:.1f}",
+        best,
+        f"{hindsight.cost:.{MAR.decimals}f}",
         row[f"{cell}_published"] or NONE,
-        mark(None if bound is None else hindsight.best <= bound),
+        mark(best_reaches),
     ]

@@ -21,7 +21,7 @@ from pipeline.show.results_page.bounds import misses, reached_counts
 from pipeline.show.results_page.circumstances import machines_and_times, table_3_time
 from pipeline.show.results_page.evidence import Difference, claim_verdict, paired, rows_against
 from pipeline.show.results_page.figures import draw_page_figures, remove_other_figures, store_page_figures
-from pipeline.show.results_page.hindsight import hindsight
+from pipeline.show.results_page.hindsight import hindsight, hindsight_section
 from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import Measured, read_measured
 from pipeline.show.results_page.paper_evidence import paper_evidence
@@ -443,6 +443,17 @@ def test_the_cost_of_choosing_on_validation_is_seed_by_seed(changed_github: Lake
     assert (cost.chosen, cost.best, cost.epochs) == (3.0, pytest.approx((1.5 + 3 + 3) / 3), {2: 3})
     assert cost.cost == pytest.approx(0.5)
     assert hindsight(data, "dyrep_random", "concat") is None
+
+
+@pytest.mark.parametrize(
+    ("mar", "printed", "reaches"), [(70.84, "70.84", "✗"), (70.8, "70.8", "✓"), (70.76, "70.8", "✓")]
+)
+def test_the_test_best_epoch_is_held_against_its_bound_as_a_cell_is(
+    changed_github: Lake, mar: float, printed: str, reaches: str
+) -> None:
+    change(changed_github, "training_curves", test_mar=f"if(test_mar is null, null, {mar})")
+    (row,) = rows_of(hindsight_section(github(changed_github)), "LDG (learned, sparse) | bilinear")
+    assert (row[4], row[7]) == (printed, reaches)
 
 
 def test_edge_types_are_told_apart_by_which_is_picked(reproduction: Lake, evidence: str) -> None:
