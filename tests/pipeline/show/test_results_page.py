@@ -10,11 +10,13 @@ import duckdb
 import polars as pl
 import pytest
 
-from pipeline.event_table import read_event_table
-from pipeline.lake import Lake
+from pipeline.event_table import read_event_table, write_event_table
+from pipeline.lake import Lake, write_parquet
 from pipeline.machine import Machine
+from pipeline.results.baselines import baselines
 from pipeline.results.warehouse import build_warehouse
 from pipeline.runs import FinishedTraining, Session
+from pipeline.settings import Settings, read_env_file
 from pipeline.show.results_page import write_results_page
 from pipeline.show.results_page.agreement_lines import agreement_points
 from pipeline.show.results_page.bounds import misses, reached_counts
@@ -22,13 +24,16 @@ from pipeline.show.results_page.circumstances import machines_and_times, table_3
 from pipeline.show.results_page.evidence import Difference, claim_verdict, paired, rows_against
 from pipeline.show.results_page.figures import draw_page_figures, remove_other_figures, store_page_figures
 from pipeline.show.results_page.hindsight import hindsight, hindsight_section
-from pipeline.show.results_page.markdown import markdown_table
+from pipeline.show.results_page.markdown import markdown_of_printed, markdown_table
 from pipeline.show.results_page.measured import Measured, read_measured
 from pipeline.show.results_page.paper_evidence import paper_evidence
 from pipeline.show.results_page.paper_part import paper_text, papers_verdict
 from pipeline.show.results_page.parts import HEAD, read_parts
 from pipeline.show.results_page.places import evidence_of, page_of
+from pipeline.show.tables import table_3
 from pipeline.sources import paper
+from pipeline.sources.registry import registry
+from pipeline.sources.social_evolution.files import fetch_social_evolution
 from tests.paper_home import store_facts, store_reproduction
 from tests.small_world import store_table
 from tests.whole_system import ROOT
@@ -227,6 +232,42 @@ def test_the_pages_in_the_documentation_have_the_sections_that_this_code_writes(
         assert sections(parts.papers) == sections(written)
         assert sections(parts.beyond)[0] == "## Beyond the paper"
         assert sections(parts.followed) == ["## Followed through 2013"]
+
+
+def test_both_parts_of_the_page_in_the_documentation_name_the_same_best_baseline() -> None:
+    """A model of the paper knows as much as a role-blind one beyond it."""
+    parts = read_parts(ROOT / "docs" / "results.md")
+    named = re.findall(r"knows no more: (.*?) has MAR", parts.papers)
+    role_blind = [row[0] for row in rows_of(parts.beyond, "") if row[1:3] == ["–", "no"]]
+    assert named == role_blind
+    assert len(named) == 2
+
+
+def test_the_evidence_in_the_documentation_has_every_baseline_as_this_code_prints_it(
+    real_data: Path, tmp_path: Path
+) -> None:
+    lake = papers_baselines(real_data, tmp_path)
+    evidence = evidence_of(ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
+        for dataset, title in (("social_evolution", "Social Evolution"), ("github_2013", "GitHub 2013")):
+            printed = markdown_of_printed(table_3(warehouse, dataset, title))
+            _, _, rows = printed.partition("**No learning at all**")
+            section = evidence.partition(f"## Table 3: {title}\n")[2].partition("\n## ")[0]
+            assert section.partition("**No learning at all**")[2].strip() == rows.strip()
+
+
+def papers_baselines(data: Path, home: Path) -> Lake:
+    """A home with the paper's data and what learns nothing on it, without any training."""
+    paper.prepare_papers_home(data, home, {})
+    settings = Settings.from_values(read_env_file(home / ".env")).model_copy(update={"home": home})
+    fetch_social_evolution(settings.social_evolution, settings.lake, terms_accepted=True)
+    for spec in registry(settings):
+        if spec.name in ("social_evolution", "github_2013"):
+            folder = settings.lake.dataset(spec.name)
+            write_event_table(spec.build(settings), folder)
+            write_parquet(baselines(read_event_table(folder)), folder / "baselines.parquet")
+    build_warehouse(settings.lake)
+    return settings.lake
 
 
 def sections(text: str) -> list[str]:
