@@ -9,6 +9,7 @@ from pipeline.schemas import CELLS_4
 from pipeline.show.results_page.markdown import markdown_table
 from pipeline.show.results_page.measured import Measured
 from pipeline.show.tables import Row
+from pipeline.text import told_apart
 from pipeline.variants import PAPER_INTERACTIONS
 
 
@@ -54,9 +55,9 @@ def prediction_misses(data: Measured) -> list[Miss]:
 def distance(row: Row, name: str, metric: Metric) -> str:
     """How far beyond its bound a cell of Table 3 is."""
     ours, std = row[f"{name}_mean"], row[f"{name}_published_std"]
-    beyond = abs(ours - row[f"{name}_bound"])
+    beyond, _ = told_apart(abs(ours - row[f"{name}_bound"]), 0.0, metric.decimals)
     stds = abs(ours - row[f"{name}_published_mean"]) / std
-    return f"{beyond:.{metric.decimals}f} beyond the bound; {stds:.1f} published std from the published mean"
+    return f"{beyond} beyond the bound; {stds:.1f} published std from the published mean"
 
 
 def agreement_misses(data: Measured) -> list[Miss]:
@@ -66,7 +67,7 @@ def agreement_misses(data: Measured) -> list[Miss]:
             f"{data.title}, {row['relation']}, {row['interaction']}, AUC, {snapshot} {prior}",
             row[cell],
             str(row[f"{cell}_published"]),
-            f"{row[f'{cell}_bound'] - row[f'{cell}_mean']:.1f} points beyond the bound",
+            f"{told_apart(row[f'{cell}_bound'] - row[f'{cell}_mean'], 0.0, 1)[0]} points beyond the bound",
         )
         for row in data.table_4
         for snapshot, prior, cell in CELLS_4

@@ -344,11 +344,20 @@ def test_a_cell_is_marked_by_one_published_std(
     assert sorted(where.removeprefix(model) for where in wrong) == missed
 
 
-def test_a_miss_is_told_with_its_distance(changed_github: Lake) -> None:
-    set_scores(changed_github, mar=80.0)
+@pytest.mark.parametrize(
+    ("mar", "printed", "distance"),
+    [
+        (80.0, "80.0 ± 0.0", "9.2 beyond the bound; 3.6 published std from the published mean"),
+        (70.84, "70.84 ± 0.00", "0.04 beyond the bound; 1.0 published std from the published mean"),
+    ],
+)
+def test_a_miss_is_told_with_its_distance(
+    changed_github: Lake, mar: float, printed: str, distance: str
+) -> None:
+    set_scores(changed_github, mar=mar)
     text = evidence_without_figures(read_measured(changed_github))
-    (row,) = rows_of(text, "Toy, LDG (learned, sparse), bilinear, MAR | 80.0 ± 0.0 | 67.3")
-    assert row[3] == "9.2 beyond the bound; 3.6 published std from the published mean"
+    (row,) = rows_of(text, f"Toy, LDG (learned, sparse), bilinear, MAR | {printed} | 67.3")
+    assert row[3] == distance
     assert "Where published figures are not reached" in text
 
 
