@@ -243,6 +243,14 @@ def test_both_parts_of_the_page_in_the_documentation_name_the_same_best_baseline
     assert len(named) == 2
 
 
+def test_cells_in_the_documentation_have_as_many_decimals_of_the_std_as_of_the_mean() -> None:
+    page = ROOT / "docs" / "results.md"
+    for path in (page, evidence_of(page)):
+        cells = re.findall(r"\d+(\.\d+)? ± \d+(\.\d+)?", path.read_text(encoding="utf-8"))
+        assert cells
+        assert [len(mean) for mean, _ in cells] == [len(std) for _, std in cells]
+
+
 def test_the_evidence_in_the_documentation_has_every_baseline_as_this_code_prints_it(
     real_data: Path, tmp_path: Path
 ) -> None:
@@ -342,6 +350,17 @@ def test_a_cell_is_marked_by_one_published_std(
     model = "Toy, LDG (learned, sparse), bilinear, "
     wrong = [miss.where for miss in misses([github(changed_github)]) if miss.where.startswith(model)]
     assert sorted(where.removeprefix(model) for where in wrong) == missed
+
+
+@pytest.mark.parametrize("hits", [0.24, 0.244])
+def test_a_bound_is_the_decimal_number_that_the_published_ones_give(
+    changed_github: Lake, hits: float
+) -> None:
+    """In binary .27 - .03 is more than .24."""
+    set_scores(changed_github, hits_at_10=hits)
+    text = paper_text([github(changed_github)], [], "evidence.md")
+    (row,) = (row for row in rows_of(text, "LDG (learned, uniform) ") if len(row) == 6)
+    assert row[5] == "0.24 ± 0.00 (0.27 ± 0.03) ✓"
 
 
 @pytest.mark.parametrize(
