@@ -1,4 +1,4 @@
-"""Names that more than one room uses: kinds of events, splits, snapshots, horizons, metrics of a ranking."""
+"""Names that more than one room uses: kinds of events, splits, snapshots, horizons, baselines, metrics."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,9 @@ INITIAL, FINAL = SNAPSHOTS = ("initial", "final")
 SEEN, NEVER_SEEN = PAIRS = ("seen before", "never seen")
 PLANTED = "planted"  # the relation of a graph that is known from outside, never an input to training
 HORIZONS = {"1 h": 3_600, "1 d": 86_400, "7 d": 7 * 86_400}  # seconds within which an event is forecast
+# What learns nothing, as far as other rooms speak of it; `pipeline.results.baselines` has them all.
+RANDOM, POPULARITY, ASSOCIATES = "random", "popularity", "associates"
+RECENCY, ONLINE_RECENCY = "recency", "online_recency"
 # What counts a pair's training events instead of learning a graph: all of them, and communications alone.
 FREQUENCY, COMMUNICATION_FREQUENCY = FREQUENCIES = ("frequency", "communication_frequency")
 

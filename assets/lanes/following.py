@@ -28,8 +28,10 @@ from pipeline.following.files import FollowingFiles
 from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
 from pipeline.following.record import followed_days, published_scores, read_record
 from pipeline.following.rule_of_settings import follow_rule
+from pipeline.following.scores import ONLINE
 from pipeline.following.window import end_of
 from pipeline.lake import read_parquet
+from pipeline.names import HITS_AT, MAR, RECENCY
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.checks import failed_hours
 from pipeline.sources.gharchive.day import account_path
@@ -135,10 +137,10 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
 
 def numbers(scores: pl.DataFrame, day: date, variant: str) -> dict[str, float]:
     """MAR and HITS@10 of a day, online: of the model, and of recency."""
-    rows = scores.filter(pl.col("how") == "online", pl.col("scored_until") == end_of(day))
+    rows = scores.filter(pl.col("how") == ONLINE, pl.col("scored_until") == end_of(day))
     return {
         f"{prefix}{metric}": rows.filter(pl.col("predictor") == predictor)[metric].item()
-        for predictor, prefix in ((variant, ""), ("recency", "recency_"))
-        for metric in ("mar", "hits_at_10")
+        for predictor, prefix in ((variant, ""), (RECENCY, f"{RECENCY}_"))
+        for metric in (MAR.name, HITS_AT[10].name)
         if rows.height and rows.filter(pl.col("predictor") == predictor)[metric].item() is not None
     }

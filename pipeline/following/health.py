@@ -6,7 +6,9 @@ from statistics import median
 
 import polars as pl
 
+from pipeline.following.scores import ONLINE
 from pipeline.following.window import end_of
+from pipeline.names import RECENCY
 
 LARGEST_DRIFT = 3.0  # a day has so many times the usual events, or so many times fewer
 USUAL_DAYS = 14  # what is usual is the median of so many days before
@@ -30,8 +32,8 @@ def lost_to_recency(scores: pl.DataFrame) -> list[str]:
 
     `scores` are rows of `forecast_scores`; a day without an event is no defeat.
     """
-    online = scores.filter(pl.col("how") == "online")
-    recency = online.filter(pl.col("predictor") == "recency").select("as_of", recency="mar")
+    online = scores.filter(pl.col("how") == ONLINE)
+    recency = online.filter(pl.col("predictor") == RECENCY).select("as_of", recency="mar")
     models = online.filter("learns").join(recency, on="as_of", how="left").sort("as_of")
     lost = pl.col("mar") > pl.col("recency")
     return [

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from pipeline.names import NEVER_SEEN
+from pipeline.names import FREQUENCY, NEVER_SEEN
 from pipeline.results.baselines import (
     Observed,
     Predictor,
@@ -51,7 +51,7 @@ def baseline_predictors(table: pl.DataFrame, nodes: int) -> Iterator[Predictor]:
     """Those of `FOLLOWING_BASELINES` in their order, each having seen the past of `table` and going on."""
     observed = Observed(table, Pairs.of(nodes, table))
     yield recency_then_popularity(observed, by_role=True)
-    yield undirected("frequency", observed.memory(observed.counts, observed.counts))
+    yield undirected(FREQUENCY, observed.memory(observed.counts, observed.counts))
     yield decayed_popularity(observed, by_role=True)
 
 
@@ -68,7 +68,7 @@ def baseline_rows(
             ranked = predictor_ranks(looking, judged) if judged.height else pl.DataFrame(schema=RANKED)
             ranked = ranked.with_columns(judged["pair"])
             row = score_row(name, how, ranked, learns=False)
-            if name == "frequency" and how == AS_FORECAST:
+            if name == FREQUENCY and how == AS_FORECAST:
                 row |= pair_scores([habit_forecast(past, happened(events, nodes), days)])
             rows.append(row)
     return rows

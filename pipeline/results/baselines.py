@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.names import FREQUENCY, NEVER_SEEN
+from pipeline.names import ASSOCIATES, FREQUENCY, NEVER_SEEN, ONLINE_RECENCY, POPULARITY, RANDOM
 from pipeline.results.metrics import metric_aggregations, with_history
 from pipeline.results.pairs import Pairs, both_ways
 from pipeline.schemas import BASELINES
@@ -104,15 +104,15 @@ def predictors(table: EventTable) -> Iterator[Predictor]:
     pairs = Pairs.of(table.nodes.height, table.events, table.associations, table.association_events)
     observed = Observed(table.events, pairs)
     nobody, counted = observed.memory(0, 0), observed.memory(observed.counts, observed.counts)
-    yield undirected("random", nobody).frozen
+    yield undirected(RANDOM, nobody).frozen
     yield undirected(FREQUENCY, counted).frozen
     for relation in table.metadata["relations"]:
         yield from associate_predictors(table, relation, counted.frozen)
     yield undirected("online_frequency", counted)
     yield undirected("pairs_seen", observed.memory(1, 1))
-    yield undirected("online_recency", observed.memory(observed.known_from, observed.known_from))
+    yield undirected(ONLINE_RECENCY, observed.memory(observed.known_from, observed.known_from))
     both = np.stack(observed.nodes, 1)  # (E, 2)
-    yield undirected("popularity", observed.popularity(nobody, both, running_count(both)))
+    yield undirected(POPULARITY, observed.popularity(nobody, both, running_count(both)))
     for by_role in (False, True):
         yield decayed_popularity(observed, by_role=by_role)
         yield recency_then_popularity(observed, by_role=by_role)
@@ -209,7 +209,7 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
     order = np.argsort(first, kind="stable")
     # An associate without a common event comes before everyone who is no associate.
     for name, value in (
-        ("associates", np.ones_like(counted.scores)),
+        (ASSOCIATES, np.ones_like(counted.scores)),
         ("frequency_within_associates", counted.scores + 1),
     ):
         scores = np.zeros_like(counted.scores)

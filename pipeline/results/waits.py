@@ -12,11 +12,10 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
-from pipeline.names import HORIZONS, brier_name
+from pipeline.names import FREQUENCY, HORIZONS, brier_name
 
 HOUR, DAY = 3_600, 86_400
 TENTHS = 10
-FREQUENCY = "frequency"  # the predictor that skill is measured against
 RATE_DECAY = 30 * DAY
 UNKNOWN_GAP = 7 * DAY  # the wait before a first one
 LEAST_MASS = 1e-12  # of a bin: no forecast is infinitely surprised

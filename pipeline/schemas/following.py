@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.names import BRIEF_METRICS
+from pipeline.names import BRIEF_METRICS, FREQUENCY, POPULARITY, RECENCY
 from pipeline.schemas.columns import DATASET, EVENTS_RANKED, VARIANT
 from pipeline.schemas.datasets import NODES
 from pipeline.schemas.table import COUNT, FLAG, NUMBER, SMALL, TEXT, TIME, Column, Table, tables_by_name
@@ -83,7 +83,7 @@ TODAY = Table(
     "The latest forecast of every followed dataset, the likeliest interactions first.",
     FORECASTS.columns,
 )
-FOLLOWING_BASELINES = ("recency", "frequency", "popularity")
+FOLLOWING_BASELINES = (RECENCY, FREQUENCY, POPULARITY)
 TRACK_RECORD = Table(
     "track_record",
     "Day by day: how each model's forecast did, beside what learns nothing on the same events.",

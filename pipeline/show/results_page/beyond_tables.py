@@ -4,7 +4,7 @@ from itertools import product
 
 import polars as pl
 
-from pipeline.names import MAR, PAIRS, PAPER_METRICS, baseline_label
+from pipeline.names import ASSOCIATES, MAR, PAIRS, PAPER_METRICS, baseline_label
 from pipeline.show.labels import NO_LEARNING, NONE, mean_and_std, number
 from pipeline.show.results_page.claims import dyreps
 from pipeline.show.results_page.markdown import markdown_table
@@ -86,7 +86,7 @@ def associates_alone(data: Measured, model: str) -> float | None:
         (
             row["mar"]
             for row in data.baselines
-            if row["baseline"] == "associates" and model == dyrep_title(row["relation"])
+            if row["baseline"] == ASSOCIATES and model == dyrep_title(row["relation"])
         ),
         None,
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from pipeline.names import FREQUENCY, HITS_AT, NEVER_SEEN, SNAPSHOTS
+from pipeline.names import FREQUENCY, HITS_AT, NEVER_SEEN, POPULARITY, RANDOM, SNAPSHOTS
 from pipeline.show.labels import NONE
 from pipeline.show.results_page.evidence import Difference, claim_verdict, paired, rows_against
 from pipeline.show.results_page.markdown import folded, markdown_table
@@ -246,11 +246,11 @@ CLAIMS = (
     Claim(
         "On pairs never seen before the models beat a random guess",
         RANKS,
-        lambda data: over_baseline_when_never_seen(data, "random"),
+        lambda data: over_baseline_when_never_seen(data, RANDOM),
     ),
     Claim(
         "On pairs never seen before the models beat popularity, which learns nothing",
         RANKS,
-        lambda data: over_baseline_when_never_seen(data, "popularity"),
+        lambda data: over_baseline_when_never_seen(data, POPULARITY),
     ),
 )

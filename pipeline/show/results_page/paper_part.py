@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pipeline.names import FREQUENCY, MAR, baseline_label
+from pipeline.names import FREQUENCY, MAR, ONLINE_RECENCY, baseline_label
 from pipeline.runs import Session
 from pipeline.show.labels import REACHED
 from pipeline.show.results_page.bounds import reached_counts
@@ -69,7 +69,7 @@ def table_2_in_short(datasets: list[Measured]) -> str:
 
 def table_3_in_short(data: Measured) -> list[str]:
     """Table 3 of a dataset: the paper's rows, and the two best-known predictors that learn nothing."""
-    simple = {baseline_label(name) for name in (FREQUENCY, "online_recency")}
+    simple = {baseline_label(name) for name in (FREQUENCY, ONLINE_RECENCY)}
 
     def is_shown(line: Line) -> bool:
         printed = any(cell.published for group in line.groups for cell in group)

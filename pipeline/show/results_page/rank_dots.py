@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from pipeline.names import FREQUENCY, MAR, baseline_label
+from pipeline.names import FREQUENCY, MAR, ONLINE_RECENCY, RANDOM, baseline_label
 from pipeline.show.figures.style import BLUE, ORANGE, QUIET, Figure, category_axis, marks
 from pipeline.show.labels import METRIC_TITLES, NO_LEARNING
 from pipeline.show.results_page.beyond_tables import associates_alone
@@ -15,7 +15,7 @@ from pipeline.variants import PAPER_INTERACTIONS
 OURS, PUBLISHED = "ours", "published"
 # Colour, shape, and how many pixels below the line's middle, so that none hides another.
 SERIES = {OURS: (BLUE, "circle", 0), PUBLISHED: (ORANGE, "diamond", 7), NO_LEARNING: (QUIET, "square", 7)}
-BASELINES = ("random", FREQUENCY, "online_recency")
+BASELINES = (RANDOM, FREQUENCY, ONLINE_RECENCY)
 
 Point = tuple[str, str, str, float, float, float]  # model, interaction, series, mean, low, high
 SCHEMA = {"model": pl.String, "interaction": pl.String, "series": pl.String} | dict.fromkeys(
