@@ -8,6 +8,7 @@ INITIAL, FINAL = SNAPSHOTS = ("initial", "final")
 SEEN, NEVER_SEEN = PAIRS = ("seen before", "never seen")
 PLANTED = "planted"  # the relation of a graph that is known from outside, never an input to training
 HORIZONS = {"1 h": 3_600, "1 d": 86_400, "7 d": 7 * 86_400}  # seconds within which an event is forecast
+HAZARD = "hazard"  # what is learned of waiting times, among those that forecast them
 # What learns nothing, as far as other rooms speak of it; `pipeline.results.baselines` has them all.
 RANDOM, POPULARITY, ASSOCIATES = "random", "popularity", "associates"
 RECENCY, ONLINE_RECENCY = "recency", "online_recency"

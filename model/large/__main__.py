@@ -9,6 +9,7 @@ from model.identity import TrainingSettings
 from model.large import rule
 from model.run import new_run
 from model.stream import Stream
+from pipeline.variant_names import BILINEAR
 from pipeline.variants import DYREP, Variant
 
 
@@ -29,7 +30,7 @@ def main() -> None:
         features=None,
     )
     rule.LARGE = 0
-    learn_batch(new_run(stream, Variant(DYREP, "bilinear"), TrainingSettings(seeds=(0,))), len(stream))
+    learn_batch(new_run(stream, Variant(DYREP, BILINEAR), TrainingSettings(seeds=(0,))), len(stream))
 
 
 if __name__ == "__main__":

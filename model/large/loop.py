@@ -33,6 +33,7 @@ from model.large.felt import felt_rows
 from model.large.layers import backward_layer, forward_layer, layers_of, run_layers
 from model.large.layout import MOVES, Layout, Room
 from model.large.pages import NOBODY, Pool
+from pipeline.variant_names import BILINEAR
 from pipeline.variants import MOVES as MOVES_OF
 from pipeline.variants import Variant
 
@@ -44,8 +45,8 @@ def form_of(variant: Variant) -> Form:
     return Form(
         moves=MOVES.index(MOVES_OF[variant.attention]),
         passes=variant.passes if variant.is_sampled else 0,
-        bilinear=variant.interaction == "bilinear",
-        bilinear_pairs=variant.of_encoder == "bilinear",
+        bilinear=variant.interaction == BILINEAR,
+        bilinear_pairs=variant.of_encoder == BILINEAR,
     )
 
 

@@ -17,12 +17,12 @@ from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_mass
 from model.when.questions import after_events, ask_pairs
 from model.when.settings import FINISHED, WhenSettings, identity_of_waits, is_learned
 from pipeline.lake import write_json, write_parquet
+from pipeline.names import HAZARD
 from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, wait_scores, waits_between
 from pipeline.schemas import CALIBRATION, FINGERPRINT, NEXT_EVENT_TIME, TABLE_END, Table
 
 SEED = 0
 NODE, PAIR = "node", "pair"
-LEARNED = "hazard"  # the predictor's name in the tables
 
 Scored = tuple[pl.DataFrame, pl.DataFrame]
 
@@ -125,7 +125,7 @@ def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     past = past_of(waits)
     trivial = no_learn_forecasts(earlier, past[np.arange(len(earlier))], past[sample[after]], edges)
     return network, wait_scores(
-        judged[np.searchsorted(rows, sample[after])], edges, (LEARNED, masses), trivial
+        judged[np.searchsorted(rows, sample[after])], edges, (HAZARD, masses), trivial
     )
 
 
@@ -156,4 +156,4 @@ def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> t
     masses = moved_to(pair_masses(rates, edges), edges, believed)
     past = past_of(waits)
     trivial = no_learn_forecasts(earlier, past[np.arange(len(earlier))], past[rows], edges)
-    return hazard, wait_scores(judged, edges, (LEARNED, masses), trivial)
+    return hazard, wait_scores(judged, edges, (HAZARD, masses), trivial)

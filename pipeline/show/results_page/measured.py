@@ -6,7 +6,7 @@ import duckdb
 import polars as pl
 
 from pipeline.lake import Lake
-from pipeline.names import MAR
+from pipeline.names import HAZARD, MAR
 from pipeline.results.trained import current_variants
 from pipeline.results.warehouse import existing_warehouse
 from pipeline.show.tables import PrintedTable, Row, table_3, table_4
@@ -160,8 +160,8 @@ QUERIES = {
     "groups": "from link_prediction_by_group where split = 'test' and grouping = 'pair' and not stale",
     "auc": "from attention_auc where not stale",
     "curves": "from training_curves where test_mar is not null and not stale",
-    "waits": "from next_event_time where predictor = 'hazard' and split = 'test' and not stale "
+    "waits": f"from next_event_time where predictor = '{HAZARD}' and split = 'test' and not stale "
     "order by dataset, subject",
-    "calibration": "from calibration where predictor = 'hazard' and split = 'test' and horizon = '1 d' "
+    "calibration": f"from calibration where predictor = '{HAZARD}' and split = 'test' and horizon = '1 d' "
     "and not stale",
 }
