@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import read_event_table, split_by_time
+from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND
 
 ASSOCIATION, COMMUNICATION = 0, 1
 
@@ -93,7 +94,7 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
         nodes=nodes,
         u=events["u"].to_numpy().astype(np.int64),
         v=events["v"].to_numpy().astype(np.int64),
-        k=(events["kind"] == "communication").to_numpy().astype(np.int64),
+        k=(events["kind"] == COMMUNICATION_KIND).to_numpy().astype(np.int64),
         seconds=(microseconds - microseconds[0]) / 1e6,
         start=events["created_at"][0],
         idx=events["idx"].to_numpy().astype(np.int64),
@@ -118,9 +119,9 @@ def with_associations_of(
         pl.lit(-1, dtype=pl.Int64).alias("idx"),
         "u",
         "v",
-        pl.lit("association").alias("kind"),
+        pl.lit(ASSOCIATION_KIND).alias("kind"),
         "created_at",
         split_by_time(*boundaries).alias("split"),
     )
-    communications = events.filter(pl.col("kind") == "communication")
+    communications = events.filter(pl.col("kind") == COMMUNICATION_KIND)
     return pl.concat([communications, others]).sort("created_at", maintain_order=True)

@@ -12,7 +12,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import polars as pl
 
 from pipeline.lake import Lake, file_sha256, read_parquet, write_json, write_parquet
-from pipeline.names import FINAL, INITIAL, KINDS, SNAPSHOTS, SPLITS, TEST, TRAIN, VALIDATION
+from pipeline.names import (
+    ASSOCIATION_KIND,
+    COMMUNICATION_KIND,
+    FINAL,
+    INITIAL,
+    KINDS,
+    SNAPSHOTS,
+    SPLITS,
+    TEST,
+    TRAIN,
+    VALIDATION,
+)
 from pipeline.schemas import EVENT_TABLE, Type
 
 CLOCKS = ("UTC", "local")
@@ -267,10 +278,10 @@ def table_2_stats(table: EventTable) -> dict[str, int]:
         "nodes": table.nodes.height,
         "initial_associations": own.filter(pl.col("snapshot") == INITIAL).height // per_tie,
         "final_associations": own.filter(pl.col("snapshot") == FINAL).height // per_tie,
-        "train_communications": by.get((False, "communication"), 0),
-        "train_associations": by.get((False, "association"), 0),
-        "test_communications": by.get((True, "communication"), 0),
-        "test_associations": by.get((True, "association"), 0),
+        "train_communications": by.get((False, COMMUNICATION_KIND), 0),
+        "train_associations": by.get((False, ASSOCIATION_KIND), 0),
+        "test_communications": by.get((True, COMMUNICATION_KIND), 0),
+        "test_associations": by.get((True, ASSOCIATION_KIND), 0),
     }
 
 

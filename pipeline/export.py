@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import new_folder, write_json, write_parquet
-from pipeline.names import SPLITS
+from pipeline.names import COMMUNICATION_KIND, SPLITS
 from pipeline.schemas import EDGES, EXPORTED_ASSOCIATIONS, EXPORTED_NODES
 
 
@@ -66,7 +66,7 @@ def edges(table: EventTable) -> pl.DataFrame:
         src=pl.col("u"),
         dst=pl.col("v"),
         t=(pl.col("created_at") - first_moment(table)).dt.total_seconds(),
-        label=pl.col("kind") == "communication",
+        label=pl.col("kind") == COMMUNICATION_KIND,
         source=names.gather(table.events["u"]),
         target=names.gather(table.events["v"]),
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-KINDS = ("association", "communication")
+ASSOCIATION_KIND, COMMUNICATION_KIND = KINDS = ("association", "communication")  # as numbers: model.stream
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "validation", "test")
 INITIAL, FINAL = SNAPSHOTS = ("initial", "final")
 SEEN, NEVER_SEEN = PAIRS = ("seen before", "never seen")

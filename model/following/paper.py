@@ -32,6 +32,7 @@ from pipeline.following.outlook import EVERYONE, FEW, Outlook, Row
 from pipeline.following.rule import FOLLOWING
 from pipeline.following.scores import RANKED, scored_communications
 from pipeline.following.window import Window, file_day_span
+from pipeline.names import COMMUNICATION_KIND
 from pipeline.progress import Progress
 from pipeline.results.pairs import Pairs
 from pipeline.variants import Variant
@@ -261,7 +262,7 @@ def stream_of(
         columns = {
             "u": events["u"].to_numpy().astype(np.int64),
             "v": events["v"].to_numpy().astype(np.int64),
-            "k": (events["kind"] == "communication").to_numpy().astype(np.int64),
+            "k": (events["kind"] == COMMUNICATION_KIND).to_numpy().astype(np.int64),
             "seconds": (events["created_at"] - begin).dt.total_microseconds().to_numpy() / 1e6,
         }
     if past is not None:

@@ -32,6 +32,7 @@ from pipeline.following.outlook import EVERYONE, FEW, Outlook, Row
 from pipeline.following.rule import FOLLOWING
 from pipeline.following.scores import RANKED, scored_communications
 from pipeline.following.window import Window, file_day_span
+from pipeline.names import COMMUNICATION_KIND
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
 from pipeline.results.metrics import mid_ranks
@@ -146,7 +147,7 @@ class RemFollower:
                 nodes=self.nodes,
                 u=events["u"].to_numpy().astype(np.int64),
                 v=events["v"].to_numpy().astype(np.int64),
-                k=(events["kind"] == "communication").to_numpy().astype(np.int64),
+                k=(events["kind"] == COMMUNICATION_KIND).to_numpy().astype(np.int64),
                 seconds=(events["created_at"] - self.begin).dt.total_microseconds().to_numpy() / 1e6,
                 start=self.begin,
                 idx=np.arange(count),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from pipeline.names import FREQUENCY, NEVER_SEEN
+from pipeline.names import COMMUNICATION_KIND, FREQUENCY, NEVER_SEEN
 from pipeline.results.baselines import (
     Observed,
     Predictor,
@@ -37,7 +37,7 @@ def scored_communications(events: pl.DataFrame, most: int, nodes: int) -> np.nda
     Ranking one compares it with all `nodes`, twice: in a large network fewer are ranked.
     """
     most = max(1, min(most, MOST_COMPARED // (2 * nodes)))
-    every = np.flatnonzero((events["kind"] == "communication").to_numpy())
+    every = np.flatnonzero((events["kind"] == COMMUNICATION_KIND).to_numpy())
     return every if len(every) <= most else every[np.linspace(0, len(every) - 1, most).round().astype(int)]
 
 
@@ -108,7 +108,7 @@ def score_row(name: str, how: str, ranked: pl.DataFrame, *, learns: bool) -> dic
 
 def happened(events: pl.DataFrame, nodes: int) -> Pairs:
     """The ordered pairs of which one acted on the other."""
-    came = events.filter(pl.col("kind") == "communication")
+    came = events.filter(pl.col("kind") == COMMUNICATION_KIND)
     return Pairs(nodes, np.unique(pair_keys(came["u"].to_numpy(), came["v"].to_numpy(), nodes)))
 
 
@@ -128,7 +128,9 @@ def habit_forecast(past: pl.DataFrame, came: Pairs, days: int) -> Given:
     """
     nodes = came.nodes
     every_pair = nodes * (nodes - 1)
-    met = past.filter(pl.col("kind") == "communication").select("u", "v", day=pl.col("created_at").dt.date())
+    met = past.filter(pl.col("kind") == COMMUNICATION_KIND).select(
+        "u", "v", day=pl.col("created_at").dt.date()
+    )
     met = met.unique().group_by("u", "v").len("days")
     keys = pair_keys(met["u"].to_numpy(), met["v"].to_numpy(), nodes)
     counted = np.union1d(keys, came.keys)

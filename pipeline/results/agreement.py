@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
 from pipeline.lake import Lake, read_parquet, scan_parquet
-from pipeline.names import COMMUNICATION_FREQUENCY, FREQUENCY, PLANTED, SNAPSHOTS
+from pipeline.names import COMMUNICATION_FREQUENCY, COMMUNICATION_KIND, FREQUENCY, PLANTED, SNAPSHOTS
 from pipeline.results.pairs import pair_keys, pair_list, training_events
 from pipeline.results.stored import stacked, write_results
 from pipeline.results.trained import TrainedVariant, current_variants
@@ -151,7 +151,7 @@ def frequency_agreement(
     n = table.nodes.height
     counted = {
         FREQUENCY: training_events(table),
-        COMMUNICATION_FREQUENCY: training_events(table, "communication"),
+        COMMUNICATION_FREQUENCY: training_events(table, COMMUNICATION_KIND),
     }
     rows = []
     for variant, events in counted.items():

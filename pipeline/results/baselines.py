@@ -16,7 +16,15 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
-from pipeline.names import ASSOCIATES, FREQUENCY, NEVER_SEEN, ONLINE_RECENCY, POPULARITY, RANDOM
+from pipeline.names import (
+    ASSOCIATES,
+    COMMUNICATION_KIND,
+    FREQUENCY,
+    NEVER_SEEN,
+    ONLINE_RECENCY,
+    POPULARITY,
+    RANDOM,
+)
 from pipeline.results.metrics import metric_aggregations, with_history
 from pipeline.results.pairs import Pairs, both_ways
 from pipeline.schemas import BASELINES
@@ -233,7 +241,7 @@ def baselines(table: EventTable) -> pl.DataFrame:
 
     It is stored beside the event table, as `baselines.parquet`.
     """
-    events = table.events.filter(pl.col("split") == "test", pl.col("kind") == "communication")
+    events = table.events.filter(pl.col("split") == "test", pl.col("kind") == COMMUNICATION_KIND)
     if events.is_empty():
         raise ValueError(f"dataset {table.name!r} has no test communication to rank; move its test_start")
     history = with_history(table.events).select("idx", "pair")

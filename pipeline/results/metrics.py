@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
 from pipeline.lake import Lake
-from pipeline.names import HITS_AT, MAR, MRR, NEVER_SEEN, SEEN
+from pipeline.names import COMMUNICATION_KIND, HITS_AT, MAR, MRR, NEVER_SEEN, SEEN
 from pipeline.results.stored import stacked, write_results
 from pipeline.results.trained import TrainedVariant, current_variants
 from pipeline.schemas import (
@@ -78,11 +78,11 @@ def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
         raise ValueError(
             f"{trained.folder}/rankings.parquet ranks events the table does not have: train again"
         )
-    expected = table.events.filter(pl.col("kind") == "communication").group_by("split").len("expected")
+    expected = table.events.filter(pl.col("kind") == COMMUNICATION_KIND).group_by("split").len("expected")
     if "ranked" in trained.facts:
         counts = trained.facts["ranked"]
         expected = pl.DataFrame({"split": list(counts), "expected": list(counts.values())})
-    counted = ranked.filter(pl.col("kind") == "communication").group_by("seed", "split").len("ranked")
+    counted = ranked.filter(pl.col("kind") == COMMUNICATION_KIND).group_by("seed", "split").len("ranked")
     short = counted.join(expected, on="split").filter(pl.col("ranked") != pl.col("expected"))
     if short.height:
         row = short.row(0, named=True)
@@ -133,7 +133,7 @@ def by_slot(ranked: pl.DataFrame, table: EventTable) -> pl.DataFrame:
     microseconds = length // timedelta(microseconds=1)
     since = (pl.col("created_at") - origin).dt.total_microseconds()
     return (
-        ranked.filter(pl.col("split") == "test", pl.col("kind") == "communication")
+        ranked.filter(pl.col("split") == "test", pl.col("kind") == COMMUNICATION_KIND)
         .with_columns(
             slot_start=pl.lit(origin, TIME) + pl.duration(microseconds=since // microseconds * microseconds)
         )
@@ -149,7 +149,7 @@ def by_group(ranked: pl.DataFrame) -> pl.DataFrame:
     groupings = {
         "kind": ranked,
         "type": ranked,
-        "pair": ranked.filter(pl.col("kind") == "communication"),
+        "pair": ranked.filter(pl.col("kind") == COMMUNICATION_KIND),
     }
     return pl.concat(
         rows.group_by("seed", "split", pl.col(grouping).alias("value"))
@@ -178,7 +178,7 @@ def link_prediction(lake: Lake) -> dict[str, pl.DataFrame]:
 
 def by_split(ranked: pl.DataFrame) -> pl.DataFrame:
     """Metrics of the communications per split."""
-    communications = ranked.filter(pl.col("kind") == "communication")
+    communications = ranked.filter(pl.col("kind") == COMMUNICATION_KIND)
     return communications.group_by("seed", "split").agg(metric_aggregations()).sort("seed", "split")
 
 

@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 
 from pipeline.event_table import EventTable
+from pipeline.names import COMMUNICATION_KIND
 from pipeline.results.pairs import pair_list, training_events
 
 
@@ -11,7 +12,7 @@ def communication_graph(table: EventTable) -> nx.Graph:
     """Who communicates with whom before the test period; weights grow with the logarithm of the count."""
     graph = nx.Graph()
     graph.add_nodes_from(range(table.nodes.height))
-    pairs = pair_list(training_events(table, "communication"))
+    pairs = pair_list(training_events(table, COMMUNICATION_KIND))
     graph.add_weighted_edges_from((u, v, float(np.log1p(many))) for u, v, many in pairs.iter_rows())
     return graph
 

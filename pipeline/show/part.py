@@ -6,6 +6,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import scan_parquet
+from pipeline.names import COMMUNICATION_KIND
 from pipeline.results.pairs import training_events
 from pipeline.results.trained import TrainedVariant
 
@@ -57,7 +58,7 @@ def part_of(table: EventTable, most: int = MOST) -> Part:
     whole = Part(table, every, table.nodes.height)
     if table.nodes.height <= most:
         return whole
-    talk = training_events(table, "communication")
+    talk = training_events(table, COMMUNICATION_KIND)
     ends = pl.concat([talk.select(node="u"), talk.select(node="v")]).group_by("node").len("events")
     active = every.join(ends, on="node", how="left").sort(
         pl.col("events").fill_null(0), "node", descending=[True, False]

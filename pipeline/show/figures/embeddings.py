@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
+from pipeline.names import COMMUNICATION_KIND
 from pipeline.results.pairs import pair_list, training_events
 from pipeline.results.trained import TrainedVariant, showcase
 from pipeline.show.figures.style import GREEN, INK, RED, SKY, Figure, marks
@@ -24,7 +25,7 @@ def embeddings_figure(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
     table = part.table
     relations = table.metadata["relations"]
     shown = chosen(trained, relations)
-    pairs = pair_list(training_events(table, "communication")).head(len(COLOURS))
+    pairs = pair_list(training_events(table, COMMUNICATION_KIND)).head(len(COLOURS))
     names = table.nodes["name"]
     labels = [f"{names[u]} – {names[v]} ({n:,})" for u, v, n in pairs.iter_rows()]
     panels = []

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
+from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND
 from pipeline.sources.gharchive.event import UNREADABLE, Actor, Event, Payload, loosely, payload_decoder, text
 from pipeline.sources.gharchive.remembered import Remembered
 
@@ -46,8 +47,8 @@ class EventRules:
     @property
     def kinds(self) -> dict[str, str]:
         """The kind of each type that counts."""
-        return dict.fromkeys(self.communications, "communication") | dict.fromkeys(
-            self.associations, "association"
+        return dict.fromkeys(self.communications, COMMUNICATION_KIND) | dict.fromkeys(
+            self.associations, ASSOCIATION_KIND
         )
 
 

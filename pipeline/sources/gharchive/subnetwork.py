@@ -16,6 +16,7 @@ from pipeline.cluster.run import run_tasks
 from pipeline.cluster.task import Log, Made, Task
 from pipeline.event_table import KINDS, EventTable, Split, build_event_table
 from pipeline.lake import Lake, file_sha256, own_suffix, paths_within, read_parquet, write_json, write_parquet
+from pipeline.names import ASSOCIATION_KIND
 from pipeline.schemas import SUBNETWORK
 from pipeline.sources.gharchive.counts import (
     Thresholds,
@@ -286,7 +287,7 @@ def subnetwork_table(
         connection.register("names", names.to_arrow())
         rows = query_frame(connection, AMONG, {"files": window, "kinds": list(KINDS)})
         before = (
-            query_frame(connection, AMONG, {"files": earlier, "kinds": ["association"]})
+            query_frame(connection, AMONG, {"files": earlier, "kinds": [ASSOCIATION_KIND]})
             if earlier
             else rows.head(0)
         )
@@ -297,7 +298,7 @@ def subnetwork_table(
     }
     rows, before = rows.filter(~loops), before.filter(~loops)
     relation = pl.col("type").str.strip_suffix("Event").alias("relation")
-    ties = rows.filter(pl.col("kind") == "association").with_columns(relation)
+    ties = rows.filter(pl.col("kind") == ASSOCIATION_KIND).with_columns(relation)
     graphs = [
         frame.select(relation, pl.lit(snapshot).alias("snapshot"), "source", "target")
         for frame, snapshot in ((before, "initial"), (ties, "final"))

@@ -12,6 +12,7 @@ import msgspec
 
 from pipeline.decoded import decoded
 from pipeline.event_table import Split, is_time_zone
+from pipeline.names import KINDS
 from pipeline.schemas import EDGES, EVENTS, NODES
 from pipeline.sources.own.times import EARLIEST, LATEST, YEARS
 from pipeline.text import shortened
@@ -149,7 +150,7 @@ class DatasetToml(Table, frozen=True, kw_only=True):
 # What keys take that do not take a text.
 TAKES = {
     **dict.fromkeys(("events", "kinds", "split", "nodes", "associations", "initial"), "a table"),
-    **dict.fromkeys(("association", "communication"), 'a list of texts such as ["Follow"]'),
+    **dict.fromkeys(KINDS, 'a list of texts such as ["Follow"]'),
     "test_start": "a day or a time without quotes and offset, 2013-09-01 or 2013-09-01T12:00:00",
     "final": '"training" (the initial graph and the training period\'s association events), "events" (all '
     "association events) or a table with a file",

@@ -7,6 +7,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, build_event_table
 from pipeline.lake import scan_parquet
+from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND
 from pipeline.sources.own.dataset_toml import (
     RESERVED,
     DatasetToml,
@@ -49,7 +50,7 @@ def own_table(name: str, folder: Path) -> EventTable:
     for snapshot, frame in graphs.items():
         graphs[snapshot], left_out = among(frame, names, f"{snapshot} associations", loops=True)
         dropped |= left_out
-    ties = rows.filter(pl.col("kind") == "association").with_columns(
+    ties = rows.filter(pl.col("kind") == ASSOCIATION_KIND).with_columns(
         relation=pl.col("type").str.strip_suffix("Event")
     )
     split = keys.test_period
@@ -162,7 +163,7 @@ def kinds(toml: Path, keys: DatasetToml, events: pl.DataFrame) -> pl.Expr:
     """Which kind each event is; a type that is of neither kind is an error."""
     association, communication = keys.kinds.association, keys.kinds.communication
     if keys.events.type is None:
-        return pl.lit("communication")
+        return pl.lit(COMMUNICATION_KIND)
     types = events["type"].unique().sort()
     if types.null_count():
         raise OwnDataError(
@@ -177,8 +178,8 @@ def kinds(toml: Path, keys: DatasetToml, events: pl.DataFrame) -> pl.Expr:
         )
     return (
         pl.when(pl.col("type").is_in(association))
-        .then(pl.lit("association"))
-        .otherwise(pl.lit("communication"))
+        .then(pl.lit(ASSOCIATION_KIND))
+        .otherwise(pl.lit(COMMUNICATION_KIND))
     )
 
 

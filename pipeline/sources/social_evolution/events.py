@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.event_table import EventTable, Split, build_event_table
+from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND
 from pipeline.sources.social_evolution.files import SocialEvolutionFiles, column_name
 
 DATASET, TITLE = "social_evolution", "Social Evolution"
@@ -69,7 +70,7 @@ def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRu
     surveys = read_surveys(files.path("RelationshipsFromSurveys"))
     associations, ties = association_graphs(surveys, rules)
     own = ties.filter(pl.col("relation").is_in(rules.relations)).select(
-        "source", "target", pl.col("relation").alias("type"), "created_at", kind=pl.lit("association")
+        "source", "target", pl.col("relation").alias("type"), "created_at", kind=pl.lit(ASSOCIATION_KIND)
     )
     names, features = subject_features(files.path("Subjects"))
     columns = ("source", "target", "type", "kind", "created_at")
@@ -209,7 +210,7 @@ def communication_events(
         source=pl.col("u").cast(pl.String),
         target=pl.col("v").cast(pl.String),
         type=pl.lit(kind),
-        kind=pl.lit("communication"),
+        kind=pl.lit(COMMUNICATION_KIND),
         created_at="created_at",
     )
     dropped = dict(left_out.select("reason", "rows").iter_rows())
