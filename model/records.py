@@ -22,6 +22,7 @@ from model.state import State, initial_state
 from model.stream import COMMUNICATION, Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
+from pipeline.names import FINAL, INITIAL, TEST, VALIDATION
 from pipeline.progress import Progress
 from pipeline.results.trained import FACTS
 from pipeline.schemas import ATTENTION, PARTNERS
@@ -42,7 +43,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     attention = [
         initial_attention_rows(run, seeds),
         *training_attention(run, state, seeds),
-        attention_rows(run, state.attention, test, seeds, "final"),
+        attention_rows(run, state.attention, test, seeds, FINAL),
     ]
     write_parquet(
         embedding_rows(current_embeddings(run.variant, state, weights.named), seeds),
@@ -116,7 +117,7 @@ def attention_rows(
 def initial_attention_rows(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:
     """The rows kept of S before the first event."""
     start = initial_state(run.stream, run.variant, run.d, generators(seeds, "start"))
-    return attention_rows(run, start.attention, 0, seeds, "initial")
+    return attention_rows(run, start.attention, 0, seeds, INITIAL)
 
 
 def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[pl.DataFrame]:
@@ -155,7 +156,7 @@ def ranking_rows(stream: Stream, ranks: np.ndarray, seeds: tuple[int, ...]) -> p
     validation, test = stream.splits
     idx = stream.idx[validation:]
     assert ranks.shape[1] == len(idx)
-    split = np.where(np.arange(validation, len(stream)) < test, "validation", "test")
+    split = np.where(np.arange(validation, len(stream)) < test, VALIDATION, TEST)
     in_table = (idx >= 0) & ~np.isnan(ranks[0, :, 0])  # of a large network only some events are ranked
     return pl.DataFrame(
         {

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import read_event_table, split_by_time
-from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND
+from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND, INITIAL, TEST, TRAIN
 
 ASSOCIATION, COMMUNICATION = 0, 1
 
@@ -84,7 +84,7 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
         events = with_associations_of(relation, events, table.association_events, table.metadata["split"])
         own = [relation]
     nodes = table.nodes.height
-    entries = table.associations.filter(pl.col("relation").is_in(own) & (pl.col("snapshot") == "initial"))
+    entries = table.associations.filter(pl.col("relation").is_in(own) & (pl.col("snapshot") == INITIAL))
     microseconds = events["created_at"].dt.epoch("us").to_numpy()
     split = events["split"]
     has_features = nodes and table.nodes["features"].null_count() == 0
@@ -98,7 +98,7 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
         seconds=(microseconds - microseconds[0]) / 1e6,
         start=events["created_at"][0],
         idx=events["idx"].to_numpy().astype(np.int64),
-        splits=(int((split == "train").sum()), int((split != "test").sum())),
+        splits=(int((split == TRAIN).sum()), int((split != TEST).sum())),
         associations=undirected_pairs(entries.select("u", "v").to_numpy()),
         features=np.array(table.nodes["features"].to_list(), dtype=np.float32) if has_features else None,
     )

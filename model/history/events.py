@@ -12,6 +12,7 @@ from model.history.own import OwnColumns, own_columns, own_statistics
 from model.history.registry import Statistic, listed
 from model.stream import Stream, load_stream
 from pipeline.event_table import read_event_table
+from pipeline.names import INITIAL, TRAIN
 
 MOST_TYPES = 8
 
@@ -40,13 +41,13 @@ def statistics_of_events(events: Events) -> tuple[Statistic, ...]:
 def load_events(folder: Path) -> Events:
     """The events of the table in `folder`. Types rare in training share the last place."""
     stream, table = load_stream(folder), read_event_table(folder)
-    training = table.events.filter(pl.col("split") == "train")["type"].value_counts()
+    training = table.events.filter(pl.col("split") == TRAIN)["type"].value_counts()
     names = training.sort(["count", "type"], descending=[True, False])["type"].to_list()
     types = tuple(names) if len(names) < MOST_TYPES else (*names[: MOST_TYPES - 1], "others")
     place = {name: min(number, len(types) - 1) for number, name in enumerate(names)}
     own = table.metadata["own_relations"]
     ties = table.associations.filter(
-        pl.col("relation").is_in(own), pl.col("snapshot") == "initial", pl.col("u") != pl.col("v")
+        pl.col("relation").is_in(own), pl.col("snapshot") == INITIAL, pl.col("u") != pl.col("v")
     ).unique(["u", "v"], maintain_order=True)
     midnight = stream.start.replace(hour=0, minute=0, second=0, microsecond=0)
     day_offset = (stream.start - midnight).total_seconds()

@@ -16,6 +16,7 @@ from model.history.registry import Statistic
 from model.history.state import DAY, NONE
 from model.stream import Stream
 from pipeline.event_table import EventTable
+from pipeline.names import TRAIN
 
 TAUS = np.array([0.0, DAY, 30 * DAY])  # 0: the last number alone
 TAU_NAMES = ("last", "1d", "30d")
@@ -46,7 +47,7 @@ def own_columns(table: EventTable) -> OwnColumns | None:
     of_events, of_nodes = table.own_columns("events"), table.own_columns("nodes")
     if not of_events and not of_nodes:
         return None
-    training = table.events.filter(pl.col("split") == "train")
+    training = table.events.filter(pl.col("split") == TRAIN)
     return OwnColumns(
         tuple(of_events),
         tuple(of_nodes),

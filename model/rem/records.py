@@ -26,6 +26,7 @@ from model.rem.standard import standard_of, standard_tensors
 from model.stream import COMMUNICATION, Stream
 from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
+from pipeline.names import FINAL, TEST, VALIDATION
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
 from pipeline.results.trained import FACTS
@@ -158,7 +159,7 @@ def write_rem_records(
         "not_ranked": {"associations_of_another_relation": 0},
         "ranked": {
             split: int((stream.k[of_split] == COMMUNICATION).sum())
-            for split, of_split in zip(("validation", "test"), judged, strict=True)
+            for split, of_split in zip((VALIDATION, TEST), judged, strict=True)
         },
         "by_role": variant.by_role,
         "training_seconds": round(seconds, 3),
@@ -182,7 +183,7 @@ def rem_ranking_rows(
         {
             "seed": np.repeat(np.array(seeds), len(ranked)),
             "idx": np.tile(stream.idx[ranked], len(seeds)),
-            "split": np.tile(np.where(ranked < stream.splits[1], "validation", "test"), len(seeds)),
+            "split": np.tile(np.where(ranked < stream.splits[1], VALIDATION, TEST), len(seeds)),
             "rank_v": ranks[:, :, 0].reshape(-1),
             "rank_u": ranks[:, :, 1].reshape(-1),
         }
@@ -259,7 +260,7 @@ def latent_graph(
     moment = stream.start + timedelta(seconds=now)
     rows = pl.concat(parts).sort("seed", "u", "v", "edge_type")
     labelled = rows.with_columns(
-        snapshot=pl.lit(1), label=pl.lit("final"), created_at=pl.lit(moment, pl.Datetime("us"))
+        snapshot=pl.lit(1), label=pl.lit(FINAL), created_at=pl.lit(moment, pl.Datetime("us"))
     )
     return labelled.filter(pl.col("weight") > 0).select(
         pl.col(name).cast(dtype) for name, dtype in GRAPH.items()

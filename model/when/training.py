@@ -17,7 +17,7 @@ from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_mass
 from model.when.questions import after_events, ask_pairs
 from model.when.settings import FINISHED, WhenSettings, identity_of_waits, is_learned
 from pipeline.lake import write_json, write_parquet
-from pipeline.names import HAZARD
+from pipeline.names import HAZARD, TEST, VALIDATION
 from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, wait_scores, waits_between
 from pipeline.schemas import CALIBRATION, FINGERPRINT, NEXT_EVENT_TIME, TABLE_END, Table
 
@@ -47,7 +47,7 @@ class Period:
 def periods(stream: Stream) -> Iterator[Period]:
     """Validation, forecast after training, and test, forecast after both; without those that are empty."""
     validation, test = stream.splits
-    for period in (Period("validation", validation, test), Period("test", test, len(stream))):
+    for period in (Period(VALIDATION, validation, test), Period(TEST, test, len(stream))):
         if (stream.k[period.begin : period.end] == COMMUNICATION).any():
             yield period
 
@@ -86,7 +86,7 @@ def learn_waiting_times(
     for period in periods(stream):
         for subject, forecast in ((NODE, nodes_of_period), (PAIR, pairs_of_period)):
             hazard, tables = forecast(events, period, settings)
-            if period.split == "test":
+            if period.split == TEST:
                 hazard.save(folder / f"{subject}s.safetensors")
             for parts, table in zip((scores, calibration), tables, strict=True):
                 parts.append(table.with_columns(subject=pl.lit(subject), split=pl.lit(period.split)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from pipeline.names import COMMUNICATION_KIND, FREQUENCY, NEVER_SEEN
+from pipeline.names import COMMUNICATION_KIND, FREQUENCY, NEVER_SEEN, TEST, TRAIN
 from pipeline.results.baselines import (
     Observed,
     Predictor,
@@ -43,7 +43,7 @@ def scored_communications(events: pl.DataFrame, most: int, nodes: int) -> np.nda
 
 def past_and_day(past: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """The past and the day in one table, as what learns nothing reads it: with `idx`, `split` and `pair`."""
-    both = pl.concat([past.with_columns(split=pl.lit("train")), events.with_columns(split=pl.lit("test"))])
+    both = pl.concat([past.with_columns(split=pl.lit(TRAIN)), events.with_columns(split=pl.lit(TEST))])
     return with_history(both.with_row_index("idx").with_columns(pl.col("idx", "u", "v").cast(pl.Int64)))
 
 

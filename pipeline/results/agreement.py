@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
 from pipeline.lake import Lake, read_parquet, scan_parquet
-from pipeline.names import COMMUNICATION_FREQUENCY, COMMUNICATION_KIND, FREQUENCY, PLANTED, SNAPSHOTS
+from pipeline.names import COMMUNICATION_FREQUENCY, COMMUNICATION_KIND, FINAL, FREQUENCY, PLANTED, SNAPSHOTS
 from pipeline.results.pairs import pair_keys, pair_list, training_events
 from pipeline.results.stored import stacked, write_results
 from pipeline.results.trained import TrainedVariant, current_variants
@@ -72,9 +72,9 @@ def known_graphs(lake: Lake, dataset: str, table: EventTable) -> dict[tuple[str,
     if lake.known_graph(dataset).exists():
         ids = table.nodes.select("name", "node")
         planted = read_parquet(lake.known_graph(dataset)).select("source", "target")
-        graphs[PLANTED, "final"] = planted.join(
-            ids.rename({"name": "source", "node": "u"}), on="source"
-        ).join(ids.rename({"name": "target", "node": "v"}), on="target")
+        graphs[PLANTED, FINAL] = planted.join(ids.rename({"name": "source", "node": "u"}), on="source").join(
+            ids.rename({"name": "target", "node": "v"}), on="target"
+        )
     pairs = {name: edge_keys(edges, n) for name, edges in graphs.items()}
     # A graph without edges, or with all of them, separates nothing: it has no AUC.
     return {name: edges for name, edges in sorted(pairs.items()) if 0 < len(edges) < n * (n - 1)}
@@ -128,8 +128,8 @@ def with_pick(rows: pl.DataFrame, relation: str) -> pl.DataFrame:
     best = (
         rows.filter(
             pl.col("relation") == relation,
-            pl.col("snapshot") == "final",
-            pl.col("attention") == "final",
+            pl.col("snapshot") == FINAL,
+            pl.col("attention") == FINAL,
             pl.col("edge_type").is_not_null(),
         )
         .sort("auc", "edge_type", descending=[True, False])
@@ -166,7 +166,7 @@ def frequency_agreement(
                 "snapshot": snapshot,
                 "auc": auc,
                 "average_precision": precision,
-                "attention": "final",
+                "attention": FINAL,
                 "picked": True,
                 "pairs": len(graph),
                 "as_of": table.as_of,

@@ -19,11 +19,13 @@ from pipeline.event_table import EventTable
 from pipeline.names import (
     ASSOCIATES,
     COMMUNICATION_KIND,
+    FINAL,
     FREQUENCY,
     NEVER_SEEN,
     ONLINE_RECENCY,
     POPULARITY,
     RANDOM,
+    TEST,
 )
 from pipeline.results.metrics import metric_aggregations, with_history
 from pipeline.results.pairs import Pairs, both_ways
@@ -74,7 +76,7 @@ class Observed:
     @cached_property
     def in_test(self) -> np.ndarray:
         """Which events are of the test period: (E,)."""
-        return (self.events["split"] == "test").to_numpy()
+        return (self.events["split"] == TEST).to_numpy()
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -204,7 +206,7 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
     from pipeline.results.exact_ranks import Changes, Memory
 
     pairs = counted.pairs
-    graph = table.associations.filter(pl.col("relation") == relation, pl.col("snapshot") == "final")
+    graph = table.associations.filter(pl.col("relation") == relation, pl.col("snapshot") == FINAL)
     start = pl.lit(table.metadata["split"]["test_start"]).str.to_datetime(time_unit="us")
     events = table.association_events.filter(pl.col("relation") == relation)
     ties, before = events.filter(pl.col("created_at") >= start), events.filter(pl.col("created_at") < start)
@@ -241,7 +243,7 @@ def baselines(table: EventTable) -> pl.DataFrame:
 
     It is stored beside the event table, as `baselines.parquet`.
     """
-    events = table.events.filter(pl.col("split") == "test", pl.col("kind") == COMMUNICATION_KIND)
+    events = table.events.filter(pl.col("split") == TEST, pl.col("kind") == COMMUNICATION_KIND)
     if events.is_empty():
         raise ValueError(f"dataset {table.name!r} has no test communication to rank; move its test_start")
     history = with_history(table.events).select("idx", "pair")

@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, dataset_names, read_event_table
 from pipeline.lake import Lake
-from pipeline.names import COMMUNICATION_KIND, HITS_AT, MAR, MRR, NEVER_SEEN, SEEN
+from pipeline.names import COMMUNICATION_KIND, HITS_AT, MAR, MRR, NEVER_SEEN, SEEN, TEST
 from pipeline.results.stored import stacked, write_results
 from pipeline.results.trained import TrainedVariant, current_variants
 from pipeline.schemas import (
@@ -124,7 +124,7 @@ def slot_number(moment: datetime, origin: datetime, length: timedelta) -> int:
 
 def by_slot(ranked: pl.DataFrame, table: EventTable) -> pl.DataFrame:
     """Metrics of the test communications per time slot; a slot without any has no row."""
-    times = table.events.filter(pl.col("split") == "test")["created_at"]
+    times = table.events.filter(pl.col("split") == TEST)["created_at"]
     first, last = times.min(), times.max()
     assert isinstance(first, datetime)
     assert isinstance(last, datetime)
@@ -133,7 +133,7 @@ def by_slot(ranked: pl.DataFrame, table: EventTable) -> pl.DataFrame:
     microseconds = length // timedelta(microseconds=1)
     since = (pl.col("created_at") - origin).dt.total_microseconds()
     return (
-        ranked.filter(pl.col("split") == "test", pl.col("kind") == COMMUNICATION_KIND)
+        ranked.filter(pl.col("split") == TEST, pl.col("kind") == COMMUNICATION_KIND)
         .with_columns(
             slot_start=pl.lit(origin, TIME) + pl.duration(microseconds=since // microseconds * microseconds)
         )

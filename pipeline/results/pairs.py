@@ -7,11 +7,12 @@ import numpy as np
 import polars as pl
 
 from pipeline.event_table import EventTable
+from pipeline.names import TEST
 
 
 def training_events(table: EventTable, kind: str | None = None) -> pl.DataFrame:
     """The events before the test period, of both kinds or of one."""
-    events = table.events.filter(pl.col("split") != "test")
+    events = table.events.filter(pl.col("split") != TEST)
     return events if kind is None else events.filter(pl.col("kind") == kind)
 
 

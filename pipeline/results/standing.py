@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, read_parquet
-from pipeline.names import BRIEF_METRICS, MAR, baseline_label
+from pipeline.names import BRIEF_METRICS, FINAL, MAR, TEST, baseline_label
 from pipeline.results.metrics import by_split, ranked_events
 from pipeline.results.stored import missing_columns
 from pipeline.results.tables import create_view
@@ -49,7 +49,7 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     It is held against baselines of the same event table.
     """
     table = read_event_table(lake.dataset(trained.dataset))
-    test = by_split(ranked_events(trained, table)).filter(pl.col("split") == "test")
+    test = by_split(ranked_events(trained, table)).filter(pl.col("split") == TEST)
     names = [metric.name for metric in BRIEF_METRICS]
     metrics = test.select(pl.col(names).mean()).row(0, named=True)
     path = lake.dataset(trained.dataset) / "baselines.parquet"
@@ -91,7 +91,7 @@ def faults_of_training(trained: TrainedVariant) -> list[str]:
 
 def degenerate_graph(trained: TrainedVariant) -> list[str]:
     """Seeds whose learned graph is empty or tells no pair from another at the end of training."""
-    final = trained.read("attention").filter(pl.col("label") == "final")
+    final = trained.read("attention").filter(pl.col("label") == FINAL)
     spread = final.group_by("seed").agg(
         finite=pl.col("weight").is_finite().all(), spread=pl.col("weight").max() - pl.col("weight").min()
     )

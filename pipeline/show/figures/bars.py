@@ -5,7 +5,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
-from pipeline.names import MAR, PAPER_METRICS, baseline_label
+from pipeline.names import MAR, PAPER_METRICS, TEST, baseline_label
 from pipeline.results.stored import read_result
 from pipeline.schemas import BASELINES, LINK_PREDICTION
 from pipeline.show.figures.style import BLUE, INK, ORANGE, Figure, category_axis, marks
@@ -48,7 +48,7 @@ def bar_rows(lake: Lake, table: EventTable) -> pl.DataFrame:
     link = read_result(lake, LINK_PREDICTION.name, table)
     if link is not None:
         means = (
-            link.filter(pl.col("split") == "test")
+            link.filter(pl.col("split") == TEST)
             .group_by("variant", "interaction")
             .agg(
                 *(pl.col(metric).mean() for metric in METRICS),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from pipeline.names import MAR
+from pipeline.names import MAR, TEST, VALIDATION
 from pipeline.results.trained import TrainedVariant
 from pipeline.schemas import LOSSES
 from pipeline.show.figures.style import INK, Figure, interaction_colours, marks
@@ -15,7 +15,7 @@ from pipeline.variants import variant_title
 LOSS_TITLES = dict(
     zip((term.name for term in LOSSES), ("Loss: events", "Loss: non-events", "Loss: KL"), strict=True)
 )
-MARS = {"mar": "validation", "test_mar": "test"}
+MARS = {"mar": VALIDATION, "test_mar": TEST}
 POINTS_PER_CURVE = 100
 WIDTH, HEIGHT = 165, 84
 
@@ -35,7 +35,7 @@ def curves_figure(trained: Sequence[TrainedVariant], relations: Sequence[str]) -
     models = sorted(loss["model"].unique())
     interactions = sorted(loss["interaction"].unique())
     rows = [model_row(model, loss, mar, interactions, last=model == models[-1]) for model in models]
-    measured = mar.filter(pl.col("split") == "validation").sort("mean")  # none without a validation event
+    measured = mar.filter(pl.col("split") == VALIDATION).sort("mean")  # none without a validation event
     best = measured.row(0, named=True) if measured.height else None
     lowest = (
         f" The lowest validation MAR is {best['mean']:.1f}, {best['model']} {best['interaction']}."

@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
-from pipeline.names import HAZARD, HORIZONS
+from pipeline.names import HAZARD, HORIZONS, TEST
 from pipeline.results.stored import read_result
 from pipeline.schemas import CALIBRATION
 from pipeline.show.figures.style import BLUE, FAINT, ORANGE, Figure, marks
@@ -19,7 +19,7 @@ def reliability_diagram(lake: Lake, table: EventTable) -> Figure | None:
     rows = read_result(lake, CALIBRATION.name, table)
     if rows is None:
         return None
-    rows = rows.filter(pl.col("predictor") == HAZARD, pl.col("split") == "test")
+    rows = rows.filter(pl.col("predictor") == HAZARD, pl.col("split") == TEST)
     if rows.is_empty():
         return None
     off = np.average((rows["predicted"] - rows["observed"]).abs(), weights=rows["forecasts"])

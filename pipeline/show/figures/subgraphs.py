@@ -5,6 +5,7 @@ import networkx as nx
 import numpy as np
 import polars as pl
 
+from pipeline.names import FINAL
 from pipeline.results.trained import TrainedVariant
 from pipeline.show.communities import communication_graph, communities
 from pipeline.show.figures.style import BLUE, INK, PALETTE, QUIET, Figure, marks
@@ -21,7 +22,7 @@ def subgraphs_figure(part: Part, trained: TrainedVariant) -> Figure:
     table = part.table
     graph = communication_graph(table)
     relation = table.metadata["relations"][0]
-    final = table.associations.filter((pl.col("relation") == relation) & (pl.col("snapshot") == "final"))
+    final = table.associations.filter((pl.col("relation") == relation) & (pl.col("snapshot") == FINAL))
     for u, v in final.select("u", "v").iter_rows():
         graph.add_edge(u, v, weight=graph.get_edge_data(u, v, {"weight": 0.0})["weight"] + 1.0)
     chosen = busiest_circle(graph)

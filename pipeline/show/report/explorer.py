@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable
 from pipeline.lake import Lake
+from pipeline.names import FINAL
 from pipeline.results.predictions import along, with_reasons
 from pipeline.results.trained import TrainedVariant, current_variants, showcase, with_records
 from pipeline.show.communities import communication_graph, communities
@@ -130,7 +131,7 @@ def moment_label(label: str | None, when: datetime | None) -> str:
     """A snapshot's time in words."""
     if when is None:
         return "before the first event"
-    return f"{when:%d %b %Y, %H:%M}" + (" (end of training)" if label == "final" else "")
+    return f"{when:%d %b %Y, %H:%M}" + (" (end of training)" if label == FINAL else "")
 
 
 def packed(*arrays: np.ndarray) -> str:

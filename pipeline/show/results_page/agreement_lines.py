@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from pipeline.event_table import EventTable
+from pipeline.names import FINAL
 from pipeline.results.agreement import edge_keys, weight_ranking
 from pipeline.results.trained import TrainedVariant
 from pipeline.show.figures.style import FAINT, PALETTE, QUIET, Figure, marks
@@ -41,7 +42,7 @@ def agreement_points(table: EventTable, relations: Sequence[str], attention: pl.
     `share` is how far the snapshot is through training, in %.
     """
     nodes = table.nodes.height
-    final = table.associations.filter(pl.col("snapshot") == "final")
+    final = table.associations.filter(pl.col("snapshot") == FINAL)
     graphs = {
         relation: edge_keys(final.filter(pl.col("relation") == relation), nodes) for relation in relations
     }

@@ -8,6 +8,7 @@ import polars as pl
 from pipeline.names import (
     BRIEF_METRICS,
     COMMUNICATION_FREQUENCY,
+    FINAL,
     FREQUENCY,
     HITS_AT,
     MAR,
@@ -175,9 +176,9 @@ def rem_agreement_table(data: Measured) -> str:
 
 def rem_agreements(data: Measured) -> dict[str, list[list[float]]]:
     """AUC (%) of REM with each known graph that it has one with: its own, by seed, then those of counting."""
-    at_end = data.auc.filter(pl.col("snapshot") == "final", pl.col("edge_type").is_null())
+    at_end = data.auc.filter(pl.col("snapshot") == FINAL, pl.col("edge_type").is_null())
     columns = [
-        of_model(at_end, REM, HISTORY).filter(pl.col("attention") == "final"),
+        of_model(at_end, REM, HISTORY).filter(pl.col("attention") == FINAL),
         *(at_end.filter(pl.col("variant") == counted) for counted in COUNTING),
     ]
     by_relation = {

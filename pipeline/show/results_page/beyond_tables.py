@@ -4,7 +4,7 @@ from itertools import product
 
 import polars as pl
 
-from pipeline.names import ASSOCIATES, MAR, PAIRS, PAPER_METRICS, baseline_label
+from pipeline.names import ASSOCIATES, FINAL, INITIAL, MAR, PAIRS, PAPER_METRICS, baseline_label
 from pipeline.show.labels import NO_LEARNING, NONE, mean_and_std, number
 from pipeline.show.results_page.claims import dyreps
 from pipeline.show.results_page.markdown import markdown_table
@@ -98,10 +98,10 @@ def edge_types(data: Measured) -> str:
     Edge types have no names and no order, so that they are told apart as the picked one and the others.
     """
     rows = []
-    final_agreement = data.auc.filter(pl.col("relation") == data.own_relation, pl.col("snapshot") == "final")
+    final_agreement = data.auc.filter(pl.col("relation") == data.own_relation, pl.col("snapshot") == FINAL)
     for variant, how in product((ldg_name("learned", prior) for prior in PRIORS), PAPER_INTERACTIONS):
         ours = of_model(final_agreement, variant, how).with_columns(auc=100 * pl.col("auc"))
-        final = ours.filter(pl.col("attention") == "final")
+        final = ours.filter(pl.col("attention") == FINAL)
         if final.is_empty():
             continue
         picked = final.filter("picked")
@@ -111,7 +111,7 @@ def edge_types(data: Measured) -> str:
             picked,
             final.filter(typed, ~pl.col("picked")).group_by("seed").agg(pl.col("auc").mean()),
             final.filter(~typed),
-            ours.filter(pl.col("attention") == "initial", ~typed),
+            ours.filter(pl.col("attention") == INITIAL, ~typed),
         )
         rows.append(
             [data.model(variant), how, *(mean_and_std(by_seed(part, "auc").values(), 1) for part in parts)]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from pipeline.names import FREQUENCY, HITS_AT, NEVER_SEEN, POPULARITY, RANDOM, SNAPSHOTS
+from pipeline.names import FINAL, FREQUENCY, HITS_AT, NEVER_SEEN, POPULARITY, RANDOM, SNAPSHOTS
 from pipeline.show.labels import NONE
 from pipeline.show.results_page.evidence import Difference, claim_verdict, paired, rows_against
 from pipeline.show.results_page.markdown import folded, markdown_table
@@ -146,7 +146,7 @@ def own_relation_nearest(data: Measured, *, summed: bool) -> Rows:
     for other, prior, how in product(data.relations, PRIORS, PAPER_INTERACTIONS):
         if other != data.own_relation:
             own, its = (
-                data.agreement(ldg_name("learned", prior), how, relation, "final", summed=summed)
+                data.agreement(ldg_name("learned", prior), how, relation, FINAL, summed=summed)
                 for relation in (data.own_relation, other)
             )
             yield paired(f"over {other}, {prior}, {how}", own, its, lower=False)

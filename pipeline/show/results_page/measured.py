@@ -6,7 +6,7 @@ import duckdb
 import polars as pl
 
 from pipeline.lake import Lake
-from pipeline.names import HAZARD, MAR
+from pipeline.names import FINAL, HAZARD, MAR
 from pipeline.results.trained import current_variants
 from pipeline.results.warehouse import existing_warehouse
 from pipeline.show.tables import PrintedTable, Row, table_3, table_4
@@ -74,7 +74,7 @@ class Measured:
         rows = of_model(self.auc, variant, interaction).filter(
             pl.col("relation") == relation,
             pl.col("snapshot") == snapshot,
-            pl.col("attention") == "final",
+            pl.col("attention") == FINAL,
             pl.col("edge_type").is_null() if summed else pl.col("picked"),
         )
         return {seed: 100 * value for seed, value in by_seed(rows, "auc").items()}

@@ -16,7 +16,7 @@ from pipeline.cluster.run import run_tasks
 from pipeline.cluster.task import Log, Made, Task
 from pipeline.event_table import KINDS, EventTable, Split, build_event_table
 from pipeline.lake import Lake, file_sha256, own_suffix, paths_within, read_parquet, write_json, write_parquet
-from pipeline.names import ASSOCIATION_KIND
+from pipeline.names import ASSOCIATION_KIND, FINAL, INITIAL
 from pipeline.schemas import SUBNETWORK
 from pipeline.sources.gharchive.counts import (
     Thresholds,
@@ -301,7 +301,7 @@ def subnetwork_table(
     ties = rows.filter(pl.col("kind") == ASSOCIATION_KIND).with_columns(relation)
     graphs = [
         frame.select(relation, pl.lit(snapshot).alias("snapshot"), "source", "target")
-        for frame, snapshot in ((before, "initial"), (ties, "final"))
+        for frame, snapshot in ((before, INITIAL), (ties, FINAL))
     ]
     associations = pl.concat(graphs)
     return build_event_table(

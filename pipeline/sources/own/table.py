@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.event_table import EventTable, build_event_table
 from pipeline.lake import scan_parquet
-from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND
+from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND, FINAL, INITIAL
 from pipeline.sources.own.dataset_toml import (
     RESERVED,
     DatasetToml,
@@ -32,7 +32,7 @@ def own_table(name: str, folder: Path) -> EventTable:
     relations, final = keys.kinds.relations, keys.associations.final
     graphs = {
         snapshot: read_pairs(toml, pairs, f"associations.{snapshot}", relations[0])
-        for snapshot, pairs in (("initial", keys.associations.initial), ("final", final))
+        for snapshot, pairs in ((INITIAL, keys.associations.initial), (FINAL, final))
         if isinstance(pairs, Pairs)
     }
     node_values, own_columns = None, {"events": keys.events.columns}
@@ -56,9 +56,9 @@ def own_table(name: str, folder: Path) -> EventTable:
     split = keys.test_period
     if final == "training":
         formed = ties.filter(pl.col("created_at") < split.boundary).select("relation", "source", "target")
-        graphs["final"] = pl.concat([graphs.get("initial", formed.head(0)), formed])
+        graphs[FINAL] = pl.concat([graphs.get(INITIAL, formed.head(0)), formed])
     elif final == "events":
-        graphs["final"] = ties.select("relation", "source", "target")
+        graphs[FINAL] = ties.select("relation", "source", "target")
     columns = ("relation", "snapshot", "source", "target")
     try:
         return build_event_table(

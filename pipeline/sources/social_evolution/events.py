@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.event_table import EventTable, Split, build_event_table
-from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND
+from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND, FINAL, INITIAL
 from pipeline.sources.social_evolution.files import SocialEvolutionFiles, column_name
 
 DATASET, TITLE = "social_evolution", "Social Evolution"
@@ -265,7 +265,7 @@ def association_graphs(
             source=pl.col("a").cast(pl.String),
             target=pl.col("b").cast(pl.String),
         )
-        for snapshot, day in (("initial", initial), ("final", final))
+        for snapshot, day in ((INITIAL, initial), (FINAL, final))
     ]
     pairs = symmetric.filter(pl.col("a") < pl.col("b"))
     used = [day for day in days if day >= initial]
