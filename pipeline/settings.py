@@ -35,7 +35,8 @@ from pipeline.paper_training import BATCH, EPOCHS, LEARNING_RATE, SEEDS
 from pipeline.rem_variants import REM
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
-from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules
+from pipeline.sources.social_evolution.events import SocialEvolutionRules
+from pipeline.sources.social_evolution.relations import RELATIONS
 from pipeline.sources.urls import shown_address
 from pipeline.variant_names import ldg_name
 from pipeline.variants import DYREP

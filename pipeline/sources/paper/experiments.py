@@ -1,6 +1,6 @@
 """The paper's experiments: which variants it trains on which of its two data sets."""
 
-from pipeline.sources.social_evolution.events import RELATIONS
+from pipeline.sources.social_evolution.relations import CLOSE_FRIEND, RELATIONS
 from pipeline.variant_names import CONCAT, ldg_name, variant_key
 from pipeline.variants import (
     DYREP,
@@ -24,7 +24,7 @@ COMMON = (
 )
 VARIANTS = {
     GITHUB: COMMON,
-    SOCIAL_EVOLUTION: (*COMMON, *(dyrep_on(name) for name in RELATIONS if name != "CloseFriend")),
+    SOCIAL_EVOLUTION: (*COMMON, *(dyrep_on(name) for name in RELATIONS if name != CLOSE_FRIEND)),
 }
 CONCAT_ONLY = (DYREP_WIDE,)
 

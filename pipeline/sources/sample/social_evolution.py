@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.sources.sample.world import World
+from pipeline.sources.social_evolution.relations import BLOG, CLOSE_FRIEND, PHOTOS, POLITICAL, SOCIALIZE
 
 SURVEYS = (
     date(2008, 9, 9),
@@ -19,11 +20,11 @@ SURVEYS = (
 )
 # By relation: chance that a planted tie is named, that another pair of a community is, that any other is.
 RELATIONS = {
-    "CloseFriend": (0.70, 0.03, 0.002),
-    "SocializeTwicePerWeek": (0.75, 0.25, 0.02),
-    "PoliticalDiscussant": (0.45, 0.20, 0.04),
-    "FacebookAllTaggedPhotos": (0.75, 0.50, 0.15),
-    "BlogLivejournalTwitter": (0.60, 0.45, 0.18),
+    CLOSE_FRIEND: (0.70, 0.03, 0.002),
+    SOCIALIZE: (0.75, 0.25, 0.02),
+    POLITICAL: (0.45, 0.20, 0.04),
+    PHOTOS: (0.75, 0.50, 0.15),
+    BLOG: (0.60, 0.45, 0.18),
 }
 FORGOTTEN = 0.10  # chance that a person answers one survey otherwise than they would the others
 KINDS, KIND_SHARES = ("proximity", "call", "sms"), (0.70, 0.18, 0.12)

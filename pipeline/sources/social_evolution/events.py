@@ -10,16 +10,10 @@ import polars as pl
 from pipeline.event_table import EventTable, Split, build_event_table
 from pipeline.names import ASSOCIATION_KIND, COMMUNICATION_KIND, FINAL, INITIAL
 from pipeline.sources.social_evolution.files import SocialEvolutionFiles, column_name
+from pipeline.sources.social_evolution.relations import CLOSE_FRIEND, RELATIONS
 
 DATASET, TITLE = "social_evolution", "Social Evolution"
 CONTENT = "Calls, SMS, proximity and friendships of an undergraduate dormitory"
-RELATIONS = (
-    "CloseFriend",
-    "SocializeTwicePerWeek",
-    "PoliticalDiscussant",
-    "FacebookAllTaggedPhotos",
-    "BlogLivejournalTwitter",
-)
 # Of each communication file: the event type it holds, and the columns of counterpart and time.
 COMMUNICATIONS = {
     "Calls": ("Call", "dest_user_id_if_known", "time_stamp"),
@@ -39,7 +33,7 @@ class SocialEvolutionRules:
     """
 
     min_probability: float = 0.8
-    relations: tuple[str, ...] = ("CloseFriend",)
+    relations: tuple[str, ...] = (CLOSE_FRIEND,)
     start: date = date(2008, 9, 11)
     test_start: date = date(2009, 5, 1)
     end: date = date(2009, 7, 1)

@@ -5,12 +5,12 @@ from pipeline.settings import Settings, variable
 from pipeline.sources.social_evolution.events import (
     CONTENT,
     DATASET,
-    RELATIONS,
     TITLE,
     SocialEvolutionRules,
     social_evolution_table,
 )
 from pipeline.sources.social_evolution.files import read_social_evolution
+from pipeline.sources.social_evolution.relations import RELATIONS
 from pipeline.sources.source import DatasetSpec, Place, RawStep, Source
 
 

@@ -16,8 +16,9 @@ import pytest
 
 from pipeline.event_table import EventTable, check_event_table, write_event_table
 from pipeline.lake import Lake
-from pipeline.sources.social_evolution.events import RELATIONS, SocialEvolutionRules, social_evolution_table
+from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution, read_social_evolution
+from pipeline.sources.social_evolution.relations import RELATIONS
 
 FILES = {
     "Calls": """"user_id","time_stamp","duration","dest_user_id_if_known","dest_phone_hash"
