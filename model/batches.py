@@ -15,10 +15,10 @@ from model.identity import SENDERS
 from model.large.rule import is_large
 from model.state import State
 from model.stream import ASSOCIATION, Stream
+from pipeline.paper_training import NON_EVENTS
 from pipeline.variants import MOVES, Variant
 
 WAITING_SCALES = (50.0, 7.0, 15.0, 15.0)  # days, hours, minutes, seconds
-NON_EVENTS = 5  # sampled nodes for u, and as many for v
 
 
 @dataclass

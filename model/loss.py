@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.batches import NON_EVENTS, Batch
+from model.batches import Batch
 from model.intensity import compatibility_of_pairs, intensity
+from pipeline.paper_training import NON_EVENTS
 from pipeline.variants import Variant
 
 

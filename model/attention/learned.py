@@ -18,9 +18,8 @@ from model.attention.slots import give_back_to_rows, set_entries, undo_entries
 from model.batches import Step
 from model.encoder import Encoder, encoder_shapes, folded_weights
 from model.layers import Shapes
+from pipeline.paper_training import TEMPERATURE
 from pipeline.variants import Variant
-
-TEMPERATURE = 0.5
 
 
 class Sampled(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.batches import NON_EVENTS, Chance, draw_chance, waiting_features
+from model.batches import Chance, draw_chance, waiting_features
 from model.encoder import Workspace
 from model.forward import Losses
 from model.intensity import compatibility_of_pairs, intensity, symmetric_compatibility
@@ -13,6 +13,7 @@ from model.large.loop import Loop
 from model.loss import divergence
 from model.state import State
 from model.stream import Stream
+from pipeline.paper_training import NON_EVENTS
 from pipeline.variants import MOVES, Variant
 
 

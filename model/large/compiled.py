@@ -20,7 +20,9 @@ SOURCES = (
     "backward",
     "layers",
     "../history/prefetch",
+    # Numbers that are compiled in.
     "../stream",
+    "../../pipeline/paper_training",
 )
 discard_outdated_cache(HERE, SOURCES)
 # Without counting references, as in `model.history`.

@@ -10,8 +10,9 @@ from model.large.layout import NEVER, Plan
 from model.large.pages import NOBODY, Pool
 from model.large.products import multiply
 from model.stream import ASSOCIATION
+from pipeline.paper_training import TEMPERATURE as PAPERS_TEMPERATURE
 
-TEMPERATURE = np.float32(0.5)
+TEMPERATURE = np.float32(PAPERS_TEMPERATURE)
 SMALLEST_TOTAL = np.float32(1e-12)
 LARGEST_EXPONENT = np.float32(75.0)
 LOWEST = np.float32(-1e30)

@@ -15,9 +15,9 @@ from model.large.compiled import compiled
 from model.large.pages import NOBODY, Pages, Pool, join, pool_with_room, slot_in_row
 from model.large.senders import choose_senders
 from model.stream import ASSOCIATION
+from pipeline.paper_training import NON_EVENTS
 from pipeline.variants import Moves
 
-NON_EVENTS = 5
 OWN = -1  # a read of a node's own row
 MOVES: tuple[Moves, ...] = ("never", "with associations", "with every event")
 NEVER, WITH_ASSOCIATIONS, WITH_EVENTS = range(3)

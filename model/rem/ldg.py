@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.attention.learned import TEMPERATURE
 from model.batches import Chance, advance_clocks
 from model.checkpoint import read_tensors
 from model.choice import Chosen
@@ -25,6 +24,7 @@ from model.parameters import Parameters, shapes_of
 from model.run import generators
 from model.state import initial_state
 from model.stream import COMMUNICATION, Stream
+from pipeline.paper_training import TEMPERATURE
 from pipeline.rem_variants import LDG, RemVariant
 from pipeline.results.trained import read_facts
 from pipeline.variants import Variant

@@ -1,7 +1,6 @@
 """Compiled functions are cached on disk, and a cache is never older than anything compiled into it."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -41,28 +40,38 @@ def imported_from(source: Path) -> dict[str, Path]:
     return {name: file for name, file in names.items() if file.exists()}
 
 
-def names_in(code: CodeType) -> Iterator[str]:
+@cache
+def parts_of_constants(source: Path) -> dict[str, set[str]]:
+    """What the constants of a file are made of."""
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    return {
+        target.id: {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def names_in(code: CodeType) -> set[str]:
     """The names that a function reads from outside, and those within it do."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from names_in(constant)
+    within = (names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return {*code.co_names}.union(*within)
 
 
 def compiled_into(source: Path, name: str, seen: set[tuple[Path, str]]) -> set[Path]:
-    """The files of all that is compiled into a function: its own, those of constants, and so on."""
+    """The files of all that a function or a constant consists of when it is compiled."""
     if (source, name) in seen:
         return set()
     seen.add((source, name))
-    value = getattr(module_of(source), name)
-    if not isinstance(value, CPUDispatcher):
-        return {source}
+    value, constants = getattr(module_of(source), name), parts_of_constants(source)
+    is_function = isinstance(value, CPUDispatcher)
     files = {source}
-    for used in names_in(value.py_func.__code__):
-        if used in imported_from(source):
-            files |= compiled_into(imported_from(source)[used], used, seen)
-        elif used in compiled_functions(source):
-            files |= compiled_into(source, used, seen)
+    for part in names_in(value.py_func.__code__) if is_function else constants.get(name, set()):
+        if part in imported_from(source):
+            files |= compiled_into(imported_from(source)[part], part, seen)
+        elif part in constants or part in compiled_functions(source):
+            files |= compiled_into(source, part, seen)
     return files
 
 
