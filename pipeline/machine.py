@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
+PACKAGE = "latent-dynamic-graphs"  # the project as it is installed
 PACKAGES = ("torch", "numpy", "polars", "pyarrow", "duckdb", "dagster")
 PROJECT = Path(__file__).parents[1]
 

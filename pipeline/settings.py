@@ -33,6 +33,8 @@ from pipeline.lake import Lake, temporary_name
 from pipeline.machine import processors
 from pipeline.paper_training import BATCH, EPOCHS, LEARNING_RATE, SEEDS
 from pipeline.rem_variants import REM
+from pipeline.sources.download import LARGEST
+from pipeline.sources.gharchive.hours import ARCHIVE
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.social_evolution.events import SocialEvolutionRules
@@ -161,7 +163,7 @@ class Settings(BaseSettings):
         "what is missing is brought from there; the AWS_… variables say how to reach it.",
     )
     gharchive_url: str = Field(
-        "https://data.gharchive.org",
+        ARCHIVE,
         description="Where hour files come from: an http(s) address or a local folder.",
     )
     keep_raw: bool = Field(True, description="Whether hour files stay after reading.")
@@ -176,7 +178,7 @@ class Settings(BaseSettings):
         "as long; 0 for no second try.",
     )
     largest_hour: int = Field(
-        4 << 30,
+        LARGEST,
         ge=1 << 20,
         le=1 << 40,
         description="The most bytes an hour file may have; a larger one is refused.",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.machine import PACKAGE
 from pipeline.sources.urls import is_url, shown_address
 
 if TYPE_CHECKING:
     from pipeline.settings import Settings
     from pipeline.sources.source import Place, Source
 
-PACKAGES = ("latent-dynamic-graphs", "torch", "dagster", "polars", "duckdb", "pydantic-settings")
+PACKAGES = (PACKAGE, "torch", "dagster", "polars", "duckdb", "pydantic-settings")
 SECONDS = 3.0  # a source that does not answer by then is reported as out of reach
 LITTLE_SPACE = 2 << 30
 

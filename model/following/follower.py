@@ -15,6 +15,8 @@ from pipeline.results.pairs import Pairs
 from pipeline.variants import Variant
 
 Log = Callable[[str], None]
+MOST_LEARNED = 40_000  # the latest events of a window that weights learn from; all move the state
+MOST_MEASURED = 1_000  # events that an epoch is chosen on
 
 
 class Follower(Protocol):

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from model.checkpoint import of_prefix, prefixed, read_tensors, write_tensors
 from model.epochs import learn_batch
-from model.following.follower import Log
+from model.following.follower import MOST_LEARNED, MOST_MEASURED, Log
 from model.forward import advance_in_batches, current_embeddings
 from model.identity import VERSION, TrainingSettings
 from model.large.ranking import AT_ONCE, log_densities
@@ -37,8 +37,6 @@ from pipeline.progress import Progress
 from pipeline.results.pairs import Pairs
 from pipeline.variants import Variant
 
-MOST_LEARNED = 40_000  # the latest events of a window that weights learn from; all move the state
-MOST_MEASURED = 1_000  # events that an epoch is chosen on
 NOTHING = np.empty(0, np.int64)
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import torch
 
 from model.checkpoint import read_tensors, write_tensors
-from model.following.follower import Log
+from model.following.follower import MOST_LEARNED, MOST_MEASURED, Log
 from model.history.events import Events, frequent_types, seconds_of_day, seconds_of_week
 from model.history.reading import Answers, Pass
 from model.history.registry import listed
@@ -39,8 +39,6 @@ from pipeline.results.metrics import mid_ranks
 from pipeline.results.pairs import Pairs
 
 RATE = 3e-4  # of learning on: small and constant
-MOST_LEARNED = 40_000  # the latest events of a window that weights learn from; all enter the statistics
-MOST_MEASURED = 1_000  # events that an epoch is chosen on
 PAIRS_AT_ONCE = 8192  # scored together: bounds memory whatever the number of nodes
 
 

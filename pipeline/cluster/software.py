@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from pipeline.cluster.task import ClusterError
+from pipeline.machine import PACKAGE
 
-OURS = "latent-dynamic-graphs"
 ROOMS = ("pipeline", "model", "assets")
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +29,9 @@ class Software:
     @cache
     def here(cls) -> Self:
         """The software of this process."""
-        required = [re.split(r"[^\w.-]", line)[0] for line in requires(OURS) or () if "extra ==" not in line]
+        required = [
+            re.split(r"[^\w.-]", line)[0] for line in requires(PACKAGE) or () if "extra ==" not in line
+        ]
         packages = {name: installed_version(name) for name in (*required, "distributed")}
         return cls(".".join(platform.python_version_tuple()[:2]), code_digest(), packages)
 

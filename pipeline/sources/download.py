@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Protocol, Self, TypeVar
 from urllib.parse import urljoin
 
@@ -21,6 +22,7 @@ import requests
 import urllib3
 from requests.utils import get_auth_from_url
 
+from pipeline.machine import PACKAGE
 from pipeline.sources.deadline import Deadline, watched_session
 from pipeline.sources.part import CHUNK_BYTES, Origin, Part
 from pipeline.sources.urls import address_of, without_secrets
@@ -29,6 +31,8 @@ MD5_TAG = re.compile(r'"?([0-9a-fA-F]{32})"?')
 LENGTH = re.compile(r"[0-9]{1,18}", re.ASCII)
 RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", re.ASCII)
 REDIRECTS = 5
+LARGEST = 4 << 30  # bytes
+USER_AGENT = f"{PACKAGE}/{version(PACKAGE)} (python-requests)"
 T = TypeVar("T")
 BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
 
@@ -49,8 +53,8 @@ class DownloadSettings:
     connect_timeout: float = 15.0
     read_timeout: float = 60.0
     attempt_timeout: float = 1800.0
-    largest: int = 4 << 30
-    user_agent: str = "latent-dynamic-graphs/0.1 (python-requests)"
+    largest: int = LARGEST
+    user_agent: str = USER_AGENT
 
     def __post_init__(self) -> None:
         for name in ("attempts", "largest"):

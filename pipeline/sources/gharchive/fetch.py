@@ -29,13 +29,11 @@ from pipeline.sources.download import (
     patiently,
 )
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, md5_of, raw_path, store_knowledge
-from pipeline.sources.gharchive.hours import file_name, hours_of_day, is_settled
+from pipeline.sources.gharchive.hours import ARCHIVE, file_name, hours_of_day, is_settled
 from pipeline.sources.gharchive.reading import has_reading
 from pipeline.sources.gharchive.whole import GzipCheck, NotGzipError
 from pipeline.sources.part import CHUNK_BYTES, Part, locked_part
 from pipeline.sources.urls import check_url, is_url, shown_address
-
-ARCHIVE = "https://data.gharchive.org"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""The archive's hours: how their files are named, which of them exist, and when a missing one is settled."""
+"""The archive's hours: where they are, how files are named, which exist, when a missing one is settled."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+ARCHIVE = "https://data.gharchive.org"
 FIRST_DAY = date(2011, 2, 12)  # of the archive
 PACIFIC = ZoneInfo("America/Los_Angeles")
 PACIFIC_DAYS = (date(2012, 3, 11), date(2014, 12, 31))

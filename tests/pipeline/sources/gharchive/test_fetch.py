@@ -1,5 +1,6 @@
 import shutil
 from datetime import UTC, date, datetime, timedelta
+from importlib.metadata import version
 
 import pytest
 
@@ -245,6 +246,12 @@ def test_a_trickling_download_is_given_up(day_archive, lake):
     files = fetch_day(DAY, lake, fast(day_archive, attempts=2, attempt_timeout=0.5), now=NOW)
     assert files[0].status == "failed"
     assert files[1].status == "ok"
+
+
+def test_requests_say_which_version_asks(day_archive, lake):
+    fetch_day(DAY, lake, fast(day_archive), now=NOW)
+    asks = f"latent-dynamic-graphs/{version('latent-dynamic-graphs')} (python-requests)"
+    assert {headers["User-Agent"] for _, headers, _ in day_archive.requests} == {asks}
 
 
 def test_requests_say_who_asks(day_archive, lake):
