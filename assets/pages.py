@@ -109,10 +109,10 @@ def files(spec: AssetSpec, lake: Lake) -> Path | None:
         folder = lake.dataset(lane[0])
         return {
             "event_table": folder,
-            "no_learn_baselines": folder / "baselines.parquet",
+            "no_learn_baselines": lake.baselines(lane[0]),
             "waiting_times": lake.waiting_times(lane[0]),
-            "trained_models": lake.home / "models" / lane[0],
-            "renewed_models": lake.home / "models" / lane[0],
+            "trained_models": lake.models / lane[0],
+            "renewed_models": lake.models / lane[0],
             "archive": lake.github_events,
             "day": lake.following,
             "subnetwork": lake.github_subnetwork,
@@ -121,7 +121,7 @@ def files(spec: AssetSpec, lake: Lake) -> Path | None:
         "gharchive_files": lake.gharchive_raw,
         "github_events": lake.github_events,
         "social_evolution_files": lake.social_evolution_raw,
-        "figures": lake.home / "figures",
+        "figures": lake.figures,
         "warehouse": lake.warehouse,
         "report": lake.report,
     }.get(step, lake.results / f"{step}.parquet")

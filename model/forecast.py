@@ -22,8 +22,9 @@ from model.ranking import Frequencies, partner_densities
 from model.run import generators
 from model.state import State
 from model.stream import COMMUNICATION, Stream, load_stream
+from pipeline.event_table import has_event_table
 from pipeline.lake import read_parquet
-from pipeline.results.trained import read_facts
+from pipeline.results.trained import STATE, read_facts
 from pipeline.variants import Variant
 
 NEAREST = 3  # names that an error suggests
@@ -188,7 +189,7 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
     table = (
         Path(dataset) if dataset is not None else home_of_training(folder) / "datasets" / summary["dataset"]
     )
-    if not (table / "dataset.json").exists():
+    if not has_event_table(table):
         raise FileNotFoundError(
             f"no event table in {table}: pass dataset, the folder of the table {summary['dataset']!r} "
             f"that {folder} was trained on"
@@ -204,7 +205,7 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
         raise ValueError(
             f"{folder} was trained on another event table than the one in {table}: train it again"
         )
-    tensors, _ = read_tensors(folder / "state.safetensors")
+    tensors, _ = read_tensors(folder / STATE)
     trained = Trained(
         variant=variant,
         seed=summary["seeds"][0],

@@ -24,7 +24,7 @@ from pipeline.lake import write_json, write_parquet
 from pipeline.machine import commit
 from pipeline.names import FINAL, INITIAL, TEST, VALIDATION
 from pipeline.progress import Progress
-from pipeline.results.trained import FACTS
+from pipeline.results.trained import FACTS, STATE, WEIGHTS
 from pipeline.schemas import ATTENTION, PARTNERS
 
 
@@ -37,8 +37,8 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
     chosen = run.chosen.of_seeds(alive)
     weights, state = Parameters(run.parameters.shapes, chosen.test.weights), chosen.test.state
     header = {"seeds": list(seeds), "variant": asdict(run.variant)}
-    write_tensors(weights.named, header, folder / "weights.safetensors")
-    write_tensors(chosen.tensors(), header, folder / "state.safetensors")
+    write_tensors(weights.named, header, folder / WEIGHTS)
+    write_tensors(chosen.tensors(), header, folder / STATE)
     validation, test = stream.splits
     attention = [
         initial_attention_rows(run, seeds),
@@ -222,7 +222,7 @@ def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple
 
 def fill_from_finished(run: Run, folder: Path, summary: dict[str, Any]) -> None:
     """Fill a new run with the chosen weights and state of the finished one whose model.json is `summary`."""
-    tensors, _ = read_tensors(folder / "state.safetensors")
+    tensors, _ = read_tensors(folder / STATE)
     # A stopped seed has nothing there: any other stands in its row, and is left out again.
     seeds = summary["seeds"]
     stand_in = [seeds.index(seed) if seed in seeds else 0 for seed in run.settings.seeds]

@@ -21,6 +21,7 @@ from model.identity import TrainingSettings
 from model.run import Run, generators, new_run, resume, snapshot_positions
 from model.state import initial_state
 from model.stream import load_stream
+from pipeline.results.trained import CHECKPOINT
 from pipeline.variants import Variant
 
 OF_THE_STREAM = ("position", "clock")
@@ -82,7 +83,7 @@ def join_groups(
         parts.append(read_checkpoint(group_checkpoint(folder, seeds), of_group.identity))
     tensors = joined([tensors for tensors, _ in parts], slots_along(run))
     header = joined_header(run, [header for _, header in parts])
-    write_tensors(tensors, asdict(header), folder / "checkpoint.safetensors")
+    write_tensors(tensors, asdict(header), folder / CHECKPOINT)
 
 
 def slots_along(run: Run) -> dict[int, int]:

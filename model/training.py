@@ -1,6 +1,5 @@
 """Training a variant, from an event table to everything kept of it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,10 @@ from model.records import curve_rows, fill_from_finished, write_records
 from model.rem.settings import RemSettings
 from model.run import new_run, resume
 from model.stream import load_stream
+from pipeline.event_table import read_metadata
 from pipeline.lake import read_parquet
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import FACTS, finished
+from pipeline.results.trained import CHECKPOINT, FACTS, finished
 from pipeline.variants import Variant, model_named
 
 __all__ = ["TrainingSettings", "train"]
@@ -45,8 +45,7 @@ def train(
     keep_freed_memory()
     dataset_folder, folder = Path(dataset_folder), Path(folder)
     if isinstance(variant, str):
-        metadata = json.loads((dataset_folder / "dataset.json").read_text(encoding="utf-8"))
-        variant = model_named(variant, metadata["relations"])
+        variant = model_named(variant, read_metadata(dataset_folder)["relations"])
     if isinstance(variant, RemVariant):
         from model.rem.training import train_rem  # compiles its statistics, which the paper's models need not
 
@@ -63,7 +62,7 @@ def train(
         write_log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
         return summary
     (folder / FACTS).unlink(missing_ok=True)
-    path = folder / "checkpoint.safetensors"
+    path = folder / CHECKPOINT
     if start_over:
         discard(path)
     if is_large(stream.nodes):

@@ -20,7 +20,7 @@ from pipeline.cluster.task import Log, Task
 from pipeline.lake import Lake, sweep
 from pipeline.locks import hold
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import finished, present_fingerprint
+from pipeline.results.trained import CHECKPOINT, finished, present_fingerprint
 from pipeline.storage.things import event_table, trained_model
 from pipeline.variants import Variant
 
@@ -80,7 +80,7 @@ def may_be_cut(lake: Lake, dataset: str, variant: Variant, settings: TrainingSet
     """Whether seeds may learn apart: in a network that is not large, if nothing of them is learned yet."""
     folder = lake.model(dataset, variant.key)
     wanted = identity(dataset, present_fingerprint(lake, dataset), variant, settings)
-    is_begun = (folder / "checkpoint.safetensors").exists() or finished(folder, wanted) is not None
+    is_begun = (folder / CHECKPOINT).exists() or finished(folder, wanted) is not None
     nodes = pq.read_metadata(lake.dataset(dataset) / "nodes.parquet").num_rows
     return not (is_begun or variant.frequency or is_large(nodes))
 

@@ -27,6 +27,7 @@ from pipeline.names import (
 from pipeline.schemas import EVENT_TABLE, Type
 
 CLOCKS = ("UTC", "local")
+METADATA = "dataset.json"  # in the folder of an event table, and written last
 SCHEMAS = {name: table.types for name, table in EVENT_TABLE.items()}
 
 
@@ -364,26 +365,36 @@ def write_event_table(table: EventTable, folder: Path) -> dict[str, Any]:
     metadata = {**table.metadata, "sha256": hashes}
     trained_on = {"sha256": hashes, "own_relations": metadata["own_relations"], "split": metadata["split"]}
     metadata["fingerprint"] = hashlib.sha256(json.dumps(trained_on, sort_keys=True).encode()).hexdigest()
-    write_json(metadata, folder / "dataset.json")
+    write_json(metadata, folder / METADATA)
     return metadata
+
+
+def has_event_table(folder: Path) -> bool:
+    """Whether the folder has a finished event table."""
+    return (folder / METADATA).exists()
+
+
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """What `dataset.json` of a finished event table holds."""
+    return json.loads((folder / METADATA).read_text(encoding="utf-8"))
 
 
 def read_event_table(folder: Path) -> EventTable:
     """Read a table back; one that is absent, or half replaced by a killed run, is refused with what to do."""
     remedy = "build the dataset's event_table again"
     try:
-        metadata = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
+        metadata = read_metadata(folder)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"no finished event table in {folder} (dataset.json is missing): {remedy}"
+            f"no finished event table in {folder} ({METADATA} is missing): {remedy}"
         ) from None
     except ValueError as error:
-        raise ValueError(f"{folder / 'dataset.json'} is not JSON ({error}): {remedy}") from None
+        raise ValueError(f"{folder / METADATA} is not JSON ({error}): {remedy}") from None
     for file, expected in metadata["sha256"].items():
         path = folder / file
         if not path.exists() or file_sha256(path) != expected:
             raise ValueError(
-                f"{path} is not the file that dataset.json describes, the table is half replaced: {remedy}"
+                f"{path} is not the file that {METADATA} describes, the table is half replaced: {remedy}"
             )
     frames = {frame: read_parquet(folder / f"{frame}.parquet") for frame in SCHEMAS}
     return EventTable(name=metadata["name"], title=metadata["title"], metadata=metadata, **frames)
@@ -391,7 +402,7 @@ def read_event_table(folder: Path) -> EventTable:
 
 def dataset_names(lake: Lake) -> list[str]:
     """The datasets with a finished event table, by name."""
-    return sorted(path.parent.name for path in lake.dataset("*").parent.glob("*/dataset.json"))
+    return sorted(path.parent.name for path in lake.dataset("*").parent.glob(f"*/{METADATA}"))
 
 
 def newest_time(events: pl.LazyFrame) -> datetime:

@@ -28,6 +28,7 @@ def machine_name() -> str:
 
 
 MACHINE = machine_name()
+WAITS_FACTS = "waiting_times.json"  # in the folder of what was learned of waiting times, and written last
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,11 @@ class Lake:
         """Every trained variant, in `<dataset>/<variant>` folders."""
         return self.home / "models"
 
+    @property
+    def figures(self) -> Path:
+        """The paper's figures, in a folder per dataset."""
+        return self.home / "figures"
+
     def github_day(self, day: date) -> Path:
         """Folder of one file day's normalized events."""
         return self.github_events / f"date={day.isoformat()}"
@@ -117,6 +123,10 @@ class Lake:
     def dataset(self, dataset: str) -> Path:
         """Folder of one dataset's event table."""
         return self.home / "datasets" / dataset
+
+    def baselines(self, dataset: str) -> Path:
+        """What predictors that learn nothing reach on a dataset."""
+        return self.dataset(dataset) / "baselines.parquet"
 
     def waiting_times(self, dataset: str) -> Path:
         """What was learned of when nodes and pairs of a dataset have their next event, and its scores."""

@@ -14,6 +14,7 @@ def train(dataset: str, variant: str) -> None:
     A finished training is not repeated, an unfinished one goes on from its checkpoint.
     """
     settings = home_to_write()
+    from pipeline.event_table import has_event_table
     from pipeline.sources.registry import registry
     from pipeline.variants import models_for
 
@@ -23,7 +24,7 @@ def train(dataset: str, variant: str) -> None:
     variants = {one.key: one for one in models_for(specs[dataset].relations)}
     if variant not in variants:
         raise WrongInputError(f"{dataset} has no variant {variant!r}; it has {', '.join(variants)}")
-    if not (settings.lake.dataset(dataset) / "dataset.json").exists():
+    if not has_event_table(settings.lake.dataset(dataset)):
         raise WrongInputError(f"{dataset} has no event table yet: `LDG_DATASETS={dataset} ldg run` makes it")
     from assets.headless.run import train_one_variant
 

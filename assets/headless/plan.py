@@ -16,6 +16,7 @@ from model.when.settings import is_learned
 from model.when.task import wanted_waits
 from pipeline.rem_variants import RemVariant
 from pipeline.results.trained import (
+    CHECKPOINT,
     TrainedVariant,
     current_variants,
     finished,
@@ -92,7 +93,7 @@ def plan_training(
         spec.name,
         variant,
         events=count_events(spec, settings),
-        resumed=resumable(folder / "checkpoint.safetensors", begun),
+        resumed=resumable(folder / CHECKPOINT, begun),
     )
 
 

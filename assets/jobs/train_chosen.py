@@ -17,6 +17,7 @@ from pydantic import Field, create_model
 
 from assets.training import train_and_report
 from assets.training_config import training_config
+from pipeline.event_table import has_event_table
 from pipeline.settings import Settings
 from pipeline.sources.chosen import chosen_datasets, chosen_variants, in_training_order
 from pipeline.sources.registry import registry
@@ -56,7 +57,7 @@ def train_chosen(settings: Settings) -> JobDefinition:
             update={"datasets": tuple(config.datasets), "variants": tuple(config.variants)}
         )
         specs = chosen_datasets(chosen)
-        ready = [spec for spec in specs if (settings.lake.dataset(spec.name) / "dataset.json").exists()]
+        ready = [spec for spec in specs if has_event_table(settings.lake.dataset(spec.name))]
         for spec in specs:
             if spec not in ready:
                 context.log.warning(f"{spec.name} is left out: materialize {spec.name}/event_table first.")

@@ -104,11 +104,11 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
     def no_learn_baselines(
         context: AssetExecutionContext, settings: ResourceParam[Settings]
     ) -> MaterializeResult:
-        folder = settings.lake.dataset(spec.name)
+        stored = settings.lake.baselines(spec.name)
         with table_locked(context, settings.lake, spec.name, *spec.source.shared_with_table):
-            table = baselines(read_event_table(folder))
-            write_parquet(table, folder / "baselines.parquet")
-            version = version_of_files([folder / "baselines.parquet"])
+            table = baselines(read_event_table(settings.lake.dataset(spec.name)))
+            write_parquet(table, stored)
+            version = version_of_files([stored])
         return MaterializeResult(metadata=shown(table), data_version=version)
 
     @asset(

@@ -16,7 +16,7 @@ from model.history.events import load_events, statistics_of_events
 from model.history.own import OwnMemory
 from model.history.reading import Pass
 from model.rem.explain import explain
-from model.rem.ldg import WEIGHTS, FrozenLdg
+from model.rem.ldg import LDG_WEIGHTS, FrozenLdg
 from model.rem.network import layout_of, log_intensity
 from model.rem.ranking import scored_answers
 from model.rem.settings import RemSettings
@@ -24,6 +24,7 @@ from model.rem.standard import standard_of
 from model.when.pairs import forecast_pairs
 from model.when.stored import stored_pairs
 from pipeline.rem_variants import RemVariant
+from pipeline.results.trained import WEIGHTS
 from pipeline.results.waits import DAY
 
 
@@ -43,8 +44,8 @@ class RemForecaster(Forecaster):
             raise ValueError(
                 f"{folder} was trained on another event table than the one in {table}: train it again"
             )
-        tensors, header = read_tensors(folder / "weights.safetensors")
-        if WEIGHTS in tensors:
+        tensors, header = read_tensors(folder / WEIGHTS)
+        if LDG_WEIGHTS in tensors:
             course = FrozenLdg.from_file(tensors, header["ldg"]).course(self.events.stream, self.variant)
             self.events = replace(self.events, course=course)
         self.layout = layout_of(
@@ -53,7 +54,7 @@ class RemForecaster(Forecaster):
             statistics_of_events(self.events),
         )
         self.standard = standard_of(tensors)
-        other = {"columns", WEIGHTS, *(name for name in tensors if name.startswith("standard."))}
+        other = {"columns", LDG_WEIGHTS, *(name for name in tensors if name.startswith("standard."))}
         self.weights = {name: tensor[:1] for name, tensor in tensors.items() if name not in other}
         self.reading = self.start()
         self.pairs = stored_pairs(table, summary["fingerprint"]) if self.variant.by_role else None

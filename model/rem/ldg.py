@@ -26,11 +26,11 @@ from model.state import initial_state
 from model.stream import COMMUNICATION, Stream
 from pipeline.paper_training import TEMPERATURE
 from pipeline.rem_variants import LDG, RemVariant
-from pipeline.results.trained import read_facts
+from pipeline.results.trained import STATE, read_facts
 from pipeline.variants import Variant
 
 AT_ONCE = 200  # events; another number gives the same course
-WEIGHTS = "ldg.weights"  # their name in the file of a relational-event model's weights
+LDG_WEIGHTS = "ldg.weights"  # their name in the file of a relational-event model's weights
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class FrozenLdg:
     def from_file(cls, tensors: dict[str, Tensor], header: dict[str, Any]) -> Self:
         """The one that a relational-event model was trained with."""
         variant, width, seed = (header[name] for name in ("variant", "width", "seed"))
-        return cls(Variant(**variant), width, seed, tensors[WEIGHTS])
+        return cls(Variant(**variant), width, seed, tensors[LDG_WEIGHTS])
 
     @torch.no_grad()
     def course(self, stream: Stream, reader: RemVariant) -> Course:
@@ -110,7 +110,7 @@ def trained_ldg(models: Path, reader: RemVariant, fingerprint: str) -> TrainedLd
             f"{reader.key} reads {LDG}, which {state} in {folder}: train {LDG} first, for instance with "
             f"LDG_VARIANTS={LDG.partition('-')[0]},{reader.name}"
         )
-    chosen = Chosen.from_tensors(read_tensors(folder / "state.safetensors")[0])
+    chosen = Chosen.from_tensors(read_tensors(folder / STATE)[0])
     variant, width, seed = Variant(**facts["variant"]), facts["width"], facts["seeds"][0]
     return TrainedLdg(
         *(FrozenLdg(variant, width, seed, of.weights[:1]) for of in (chosen.validation, chosen.test)),

@@ -18,7 +18,7 @@ from model.history.room import to_arrays
 from model.history.standard import Standard
 from model.rem.audience import audience_of, most_active
 from model.rem.explain import explain
-from model.rem.ldg import WEIGHTS, FrozenLdg
+from model.rem.ldg import LDG_WEIGHTS, FrozenLdg
 from model.rem.network import Layout, Weights, log_intensity
 from model.rem.ranking import positions_to_rank, rem_ranks, scored_answers
 from model.rem.settings import RemSettings
@@ -29,7 +29,7 @@ from pipeline.machine import commit
 from pipeline.names import FINAL, TEST, VALIDATION
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import FACTS
+from pipeline.results.trained import FACTS, STATE, WEIGHTS
 from pipeline.schemas import (
     ATTENTION,
     CONTRIBUTIONS,
@@ -119,17 +119,17 @@ def write_rem_records(
             **weights,
             **standard_tensors(standard),
             "columns": torch.from_numpy(layout.columns),
-            **({} if ldg is None else {WEIGHTS: ldg.weights}),
+            **({} if ldg is None else {LDG_WEIGHTS: ldg.weights}),
         },
         header,
-        folder / "weights.safetensors",
+        folder / WEIGHTS,
     )
     state = {f"validation.{name}": tensor for name, tensor in chosen[0].tensors().items() if name != "ranks"}
     reading.skip(validation)
     state |= history_tensors(reading, "validation.history.")
     reading.skip(test)
     state |= history_tensors(reading, "test.history.")
-    write_tensors(state, header, folder / "state.safetensors")
+    write_tensors(state, header, folder / STATE)
     graph = latent_graph(reading, weights, layout, variant, seeds)
     write_parquet(ATTENTION.cast(graph), folder / "attention.parquet")
     write_parquet(POSTERIOR.cast(graph), folder / "posterior.parquet")

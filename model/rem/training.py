@@ -32,7 +32,7 @@ from model.rem.standard import standard_of, standard_tensors
 from model.stream import COMMUNICATION
 from pipeline.progress import Progress
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import FACTS, finished
+from pipeline.results.trained import CHECKPOINT, FACTS, finished
 
 Log = Callable[[str], None]
 CHOOSING, FINAL = 0, 1
@@ -194,7 +194,7 @@ def train_rem(
             log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
         return facts
     (folder / FACTS).unlink(missing_ok=True)
-    path = folder / "checkpoint.safetensors"
+    path = folder / CHECKPOINT
     if start_over:
         discard(path)
     if path.exists():

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-FINISHED = "waiting_times.json"  # written last
+from pipeline.lake import WAITS_FACTS
+
 VERSION = 2  # of what is learned and of the files: raise it when one of them changes
 
 
@@ -79,5 +80,5 @@ def identity_of_waits(dataset: str, fingerprint: str, settings: WhenSettings) ->
 
 def is_learned(folder: Path, wanted: dict[str, Any]) -> bool:
     """Whether the folder holds waiting times that were learned with just these settings."""
-    finished = folder / FINISHED
+    finished = folder / WAITS_FACTS
     return finished.exists() and json.loads(finished.read_text(encoding="utf-8")) == wanted

@@ -15,8 +15,8 @@ from model.when.hazard import HazardNetwork, bin_edges, forecast_masses, learn_h
 from model.when.memory import node_waits, remember_events, sampled_waits
 from model.when.pairs import EDGES, PairHazard, learn_pairs, moved_to, pair_masses, within_day
 from model.when.questions import after_events, ask_pairs
-from model.when.settings import FINISHED, WhenSettings, identity_of_waits, is_learned
-from pipeline.lake import write_json, write_parquet
+from model.when.settings import WhenSettings, identity_of_waits, is_learned
+from pipeline.lake import WAITS_FACTS, write_json, write_parquet
 from pipeline.names import HAZARD, TEST, VALIDATION
 from pipeline.results.waits import DAY, Waits, no_learn_forecasts, past_of, wait_scores, waits_between
 from pipeline.schemas import CALIBRATION, FINGERPRINT, NEXT_EVENT_TIME, TABLE_END, Table
@@ -80,7 +80,7 @@ def learn_waiting_times(
         if log is not None:
             log(f"waiting times of {stream.name}: already learned from this event table; nothing to do")
         return wanted
-    (folder / FINISHED).unlink(missing_ok=True)
+    (folder / WAITS_FACTS).unlink(missing_ok=True)
     scores: list[pl.DataFrame] = []
     calibration: list[pl.DataFrame] = []
     for period in periods(stream):
@@ -94,7 +94,7 @@ def learn_waiting_times(
                 log(f"waiting times of {stream.name}: {subject}s, {period.split}")
     for table, parts in ((NEXT_EVENT_TIME, scores), (CALIBRATION, calibration)):
         write_parquet(stored_rows(pl.concat(parts), table, stream), folder / f"{table.name}.parquet")
-    write_json(wanted, folder / FINISHED)
+    write_json(wanted, folder / WAITS_FACTS)
     return wanted
 
 

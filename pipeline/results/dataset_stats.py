@@ -1,10 +1,8 @@
 """Every dataset of the lake as a row."""
 
-import json
-
 import polars as pl
 
-from pipeline.event_table import dataset_names
+from pipeline.event_table import dataset_names, read_metadata
 from pipeline.lake import Lake, write_parquet
 from pipeline.schemas import DATASET_STATS, TIME
 
@@ -13,7 +11,7 @@ def dataset_stats(lake: Lake) -> pl.DataFrame:
     """The table `dataset_stats`: one row per dataset of the lake."""
     rows = []
     for dataset in dataset_names(lake):
-        metadata = json.loads((lake.dataset(dataset) / "dataset.json").read_text(encoding="utf-8"))
+        metadata = read_metadata(lake.dataset(dataset))
         everything = {**metadata, **metadata["split"], **metadata["stats"], "dataset": dataset}
         rows.append({column: everything[column] for column in DATASET_STATS.names})
     # JSON has times as text.

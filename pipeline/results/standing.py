@@ -52,7 +52,7 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     test = by_split(ranked_events(trained, table)).filter(pl.col("split") == TEST)
     names = [metric.name for metric in BRIEF_METRICS]
     metrics = test.select(pl.col(names).mean()).row(0, named=True)
-    path = lake.dataset(trained.dataset) / "baselines.parquet"
+    path = lake.baselines(trained.dataset)
     if not path.exists():
         return Standing(metrics)
     stored = read_parquet(path)

@@ -13,14 +13,17 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from pipeline.event_table import newest_time
+from pipeline.event_table import newest_time, read_metadata
 from pipeline.lake import Lake, read_parquet, scan_parquet
 from pipeline.rem_variants import RemVariant
 from pipeline.schemas import FINGERPRINT, MODEL, TABLE_END, Table
 from pipeline.variant_names import BILINEAR, CONCAT, ldg_name, split_key, variant_key
 from pipeline.variants import Variant, in_print_order, variant_title
 
-FACTS = "model.json"  # in the folder of a training, and written last
+# In the folder of a training.
+FACTS = "model.json"  # written last
+CHECKPOINT = "checkpoint.safetensors"  # what an unfinished training goes on from
+WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def trained_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
 
 def present_fingerprint(lake: Lake, dataset: str) -> str:
     """The hash of a dataset's present event table."""
-    return json.loads((lake.dataset(dataset) / "dataset.json").read_text(encoding="utf-8"))["fingerprint"]
+    return read_metadata(lake.dataset(dataset))["fingerprint"]
 
 
 def current_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from pipeline.results.trained import FACTS
+from pipeline.event_table import METADATA
+from pipeline.lake import WAITS_FACTS
+from pipeline.results.trained import CHECKPOINT, FACTS
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Thing:
 
 def is_unfinished(path: Path) -> bool:
     """Whether a file is still being written, or is what an unfinished training goes on from."""
-    return path.name == "checkpoint.safetensors" or any(part.startswith(".") for part in path.parts)
+    return path.name == CHECKPOINT or any(part.startswith(".") for part in path.parts)
 
 
 def archive_day(of: date) -> Thing:
@@ -89,7 +91,7 @@ def subnetwork() -> Thing:
 def event_table(dataset: str) -> Thing:
     """A dataset's event table, and the baselines beside it."""
     return Thing(
-        f"datasets/{dataset}", ((f"datasets/{dataset}", "*"),), last=f"datasets/{dataset}/dataset.json"
+        f"datasets/{dataset}", ((f"datasets/{dataset}", "*"),), last=f"datasets/{dataset}/{METADATA}"
     )
 
 
@@ -105,7 +107,7 @@ def learned_waiting_times(dataset: str) -> Thing:
     return Thing(
         folder,
         ((folder, "*"),),
-        last=f"{folder}/waiting_times.json",
+        last=f"{folder}/{WAITS_FACTS}",
         made_with=f"models/{dataset}/waiting_times",
     )
 
@@ -145,10 +147,10 @@ def things_here(home: Path) -> Iterator[Thing]:
         of = date.fromisoformat(account.stem.removeprefix("date="))
         yield from (raw_hours(of), archive_day(of))
     yield subnetwork()
-    for table in sorted((home / "datasets").glob("*/dataset.json")):
+    for table in sorted((home / "datasets").glob(f"*/{METADATA}")):
         yield event_table(table.parent.name)
     for trained in sorted((home / "models").glob(f"*/*/{FACTS}")):
         yield trained_model(trained.parent.parent.name, trained.parent.name)
-    for learned in sorted((home / "waiting_times").glob("*/waiting_times.json")):
+    for learned in sorted((home / "waiting_times").glob(f"*/{WAITS_FACTS}")):
         yield learned_waiting_times(learned.parent.name)
     yield results()

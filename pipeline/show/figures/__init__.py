@@ -37,13 +37,13 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     table = read_event_table(lake.dataset(dataset))
     if not trained_variants(lake, dataset):
         raise FileNotFoundError(
-            f"no finished variant of {dataset!r} under {lake.home / 'models' / dataset}: train one first"
+            f"no finished variant of {dataset!r} under {lake.models / dataset}: train one first"
         )
     trained, relations = current_variants(lake, dataset), table.metadata["relations"]
     attentive, embedded, curved = (
         with_records(trained, records) for records in ("attention", "embeddings", "curves")
     )
-    folder, part = lake.home / "figures" / dataset, part_of(table)
+    folder, part = lake.figures / dataset, part_of(table)
     drawn = []
     figures = [
         curves_figure(curved, relations) if curved else None,

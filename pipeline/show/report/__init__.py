@@ -139,7 +139,7 @@ def trained_line(trained: TrainedVariant, table: EventTable) -> str:
 
 def figure_section(lake: Lake, table: EventTable) -> FigureSection | None:
     """A dataset's figures, or None where none are drawn."""
-    folder = lake.home / "figures" / table.name
+    folder = lake.figures / table.name
     listing = folder / "figures.json"
     if not listing.exists():
         return None
