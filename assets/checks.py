@@ -6,6 +6,7 @@ from datetime import date
 import polars as pl
 from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec, AssetKey
 
+from assets.chain import TRAINED_MODELS
 from assets.partitions import variant_partitions
 from pipeline.following.rule import LATE_DAYS
 from pipeline.lake import Lake, read_parquet
@@ -110,7 +111,7 @@ def training_checks(spec: DatasetSpec) -> list[AssetCheckSpec]:
     return [
         AssetCheckSpec(
             name,
-            asset=AssetKey([spec.name, "trained_models"]),
+            asset=AssetKey([spec.name, TRAINED_MODELS]),
             description=description,
             partitions_def=variant_partitions(spec),
         )

@@ -14,6 +14,7 @@ from functools import partial
 
 from dagster import AssetExecutionContext, OpExecutionContext
 
+from assets.chain import WAITING_TIMES
 from assets.headless.instance import HEADLESS
 from pipeline.lake import Lake
 from pipeline.locks import LONGEST_WAIT_FOR_A_SLOT, hold, hold_one_of
@@ -23,7 +24,6 @@ from pipeline.storage.things import Thing, event_table, learned_waiting_times, t
 
 Context = AssetExecutionContext | OpExecutionContext
 LONGEST_WAIT = 3600.0  # seconds, for a table: it is made within minutes
-WAITING_TIMES = "waiting_times"  # locked like a variant: who learns them keeps a processor as busy
 
 
 @contextmanager
@@ -40,6 +40,7 @@ def model_locked(context: Context, lake: Lake, dataset: str, variant: str) -> Ge
     if lake.storage:
         with _waited_for(context, lake, "datasets", dataset):
             bring_things(lake, event_table(dataset), log=context.log.info)
+    # Waiting times are locked like a variant: who learns them keeps a processor as busy.
     learned = learned_waiting_times(dataset) if variant == WAITING_TIMES else trained_model(dataset, variant)
     happening = f"{variant} is being trained on {dataset}"
     with (

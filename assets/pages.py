@@ -11,6 +11,7 @@ from typing import Any
 
 from dagster import AssetSpec, FreshnessPolicy, MetadataValue
 
+from assets.chain import EVENT_TABLE, NO_LEARN_BASELINES, RENEWED_MODELS, TRAINED_MODELS, WAITING_TIMES
 from assets.metadata import column_schema
 from assets.partitions import FILE_DAYS, home_days
 from model import identity
@@ -59,13 +60,13 @@ PAGES = {
     "github_events": Page(DATA, "data-gharchive.md", table=GITHUB_EVENTS),
     "subnetwork": Page(DATA, "subnetwork.md", table=SUBNETWORK),
     "social_evolution_files": Page(DATA, "data-social-evolution.md"),
-    "event_table": Page(DATA, "architecture.md", table=EVENTS),
-    "trained_models": Page(MODELS, "model.md", TRAINING_CODE, CURVES),
-    "renewed_models": Page(MODELS, "operations.md", TRAINING_CODE),
+    EVENT_TABLE: Page(DATA, "architecture.md", table=EVENTS),
+    TRAINED_MODELS: Page(MODELS, "model.md", TRAINING_CODE, CURVES),
+    RENEWED_MODELS: Page(MODELS, "operations.md", TRAINING_CODE),
     "archive": Page(DATA, "following.md"),
     "day": Page(MODELS, "following.md", table=FORECASTS),
-    "no_learn_baselines": Page(RESULTS_TEAM, "results-tables.md", table=BASELINES.stored()),
-    "waiting_times": Page(MODELS, "when.md", f"{when.VERSION}", RESULTS["next_event_time"].stored()),
+    NO_LEARN_BASELINES: Page(RESULTS_TEAM, "results-tables.md", table=BASELINES.stored()),
+    WAITING_TIMES: Page(MODELS, "when.md", f"{when.VERSION}", RESULTS["next_event_time"].stored()),
     "dataset_stats": Page(RESULTS_TEAM, "results-tables.md", table=DATASET_STATS),
     "link_prediction": Page(RESULTS_TEAM, "results-tables.md", table=RESULTS["link_prediction"].stored()),
     "attention_auc": Page(RESULTS_TEAM, "results-tables.md", table=RESULTS["attention_auc"].stored()),
@@ -108,11 +109,11 @@ def files(spec: AssetSpec, lake: Lake) -> Path | None:
     if lane:
         folder = lake.dataset(lane[0])
         return {
-            "event_table": folder,
-            "no_learn_baselines": lake.baselines(lane[0]),
-            "waiting_times": lake.waiting_times(lane[0]),
-            "trained_models": lake.models / lane[0],
-            "renewed_models": lake.models / lane[0],
+            EVENT_TABLE: folder,
+            NO_LEARN_BASELINES: lake.baselines(lane[0]),
+            WAITING_TIMES: lake.waiting_times(lane[0]),
+            TRAINED_MODELS: lake.models / lane[0],
+            RENEWED_MODELS: lake.models / lane[0],
             "archive": lake.github_events,
             "day": lake.following,
             "subnetwork": lake.github_subnetwork,

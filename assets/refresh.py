@@ -20,6 +20,7 @@ from dagster import (
 )
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
+from assets.chain import MADE_TOGETHER, RENEWED_MODELS, TRAINED_MODELS, WAITING_TIMES
 from assets.lanes.results import RESULTS
 from pipeline.settings import Settings
 from pipeline.sources.registry import SOURCES
@@ -27,7 +28,7 @@ from pipeline.sources.source import DatasetSpec, Source
 
 REFRESH_TAG = {"ldg/refresh": "yes"}  # of the runs with which a schedule brings days
 DAYS_TAG = "ldg/days"  # of a refresh: the version of the days that it is made from
-STEPS = ("event_table", "no_learn_baselines", "waiting_times")
+STEPS = (*MADE_TOGETHER, WAITING_TIMES)
 
 
 def daily_datasets(sources: Sequence[Source] = SOURCES) -> list[DatasetSpec]:
@@ -45,7 +46,7 @@ def lane(spec: DatasetSpec) -> list[AssetKey]:
 
 def renewed(spec: DatasetSpec) -> AssetKey:
     """The models of a dataset that were trained before."""
-    return AssetKey([spec.name, "renewed_models"])
+    return AssetKey([spec.name, RENEWED_MODELS])
 
 
 def version(settings: Settings, sources: Sequence[Source] = SOURCES) -> str:
@@ -111,6 +112,6 @@ def made_before(instance: DagsterInstance, specs: Sequence[DatasetSpec] = DAILY)
     """Which assets of a refresh were materialized before; models count where one was trained."""
     keys = dict.fromkeys([*(key for spec in specs for key in lane(spec)), *map(AssetKey, RESULTS)])
     materialized = [key for key in keys if instance.get_latest_materialization_event(key) is not None]
-    models = {spec.name: AssetKey([spec.name, "trained_models"]) for spec in specs}
+    models = {spec.name: AssetKey([spec.name, TRAINED_MODELS]) for spec in specs}
     trained = [spec for spec in specs if instance.get_materialized_partitions(models[spec.name])]
     return [*materialized, *map(renewed, trained)]

@@ -12,6 +12,7 @@ from dagster import (
     MaterializeResult,
 )
 
+from assets.chain import TRAINED_MODELS
 from assets.locks import Context, model_locked, run_name, training_slot
 from assets.metadata import shown_training
 from assets.training_config import TrainingConfig
@@ -56,7 +57,7 @@ def train_variant(
         trained = TrainedVariant(folder, spec.name, *split_key(key), facts)
         stands = standing(lake, trained)
         return MaterializeResult(
-            asset_key=AssetKey([spec.name, "trained_models"]),
+            asset_key=AssetKey([spec.name, TRAINED_MODELS]),
             metadata=shown_training(trained, stands),
             data_version=version_of_training(facts),
             check_results=verdicts(trained, stands, latent=has_latent_edges(variant)),
@@ -102,7 +103,7 @@ def verdicts(trained: TrainedVariant, stands: Standing, *, latent: bool) -> list
     return [
         AssetCheckResult(
             check_name=name,
-            asset_key=AssetKey([trained.dataset, "trained_models"]),
+            asset_key=AssetKey([trained.dataset, TRAINED_MODELS]),
             passed=not faults,
             severity=AssetCheckSeverity.WARN,
             metadata={"findings": faults, **more},

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from dagster import AssetKey
 
+from assets.chain import TRAINED_MODELS, WAITING_TIMES
 from assets.headless.steps import Step
 from pipeline.rem_variants import RemVariant
 from pipeline.runs import FinishedTraining
@@ -49,7 +50,7 @@ class Training:
     @property
     def step(self) -> Step:
         """What materializes it."""
-        trained_models = AssetKey([self.dataset, "trained_models"])
+        trained_models = AssetKey([self.dataset, TRAINED_MODELS])
         return Step((trained_models,), self.variant.key, config={"tasks": self.tasks})
 
 
@@ -63,7 +64,7 @@ class WaitingTimes:
     events: int
 
     def __str__(self) -> str:
-        return f"{self.dataset}/waiting_times"
+        return f"{self.dataset}/{WAITING_TIMES}"
 
     @property
     def weight(self) -> int:
@@ -78,12 +79,12 @@ class WaitingTimes:
     @property
     def key(self) -> tuple[str, str]:
         """Dataset, and what no variant is called."""
-        return self.dataset, "waiting_times"
+        return self.dataset, WAITING_TIMES
 
     @property
     def step(self) -> Step:
         """What materializes them."""
-        return Step((AssetKey([self.dataset, "waiting_times"]),))
+        return Step((AssetKey([self.dataset, WAITING_TIMES]),))
 
 
 Learning = Training | WaitingTimes

@@ -6,6 +6,7 @@ from datetime import timedelta
 from dagster import AssetKey
 from pyarrow.parquet import read_metadata
 
+from assets.chain import MADE_TOGETHER
 from assets.headless.learning import Training, WaitingTimes
 from assets.headless.steps import Step
 from assets.lanes.results import RESULTS
@@ -51,7 +52,7 @@ def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
             last = min(day + timedelta(days=DAYS_PER_RUN - 1), end)
             yield Step(assets, tags=day_range(day, last))
             day = last + timedelta(days=1)
-    yield Step(tuple(AssetKey([spec.name, step]) for step in ("event_table", "no_learn_baselines")))
+    yield Step(tuple(AssetKey([spec.name, step]) for step in MADE_TOGETHER))
 
 
 def trained_otherwise(spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings) -> list[str]:

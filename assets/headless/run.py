@@ -17,6 +17,7 @@ from dagster import (
 )
 from rich.console import Console
 
+from assets.chain import TRAINED_MODELS
 from assets.headless.account import Account
 from assets.headless.board import Board
 from assets.headless.instance import bury_dead_runs, instance_of
@@ -194,7 +195,7 @@ class HeadlessRun:
         """Report a finished model as made anew, as its table is: nothing then seems out of date."""
         self.instance.report_runless_asset_event(
             AssetMaterialization(
-                AssetKey([trained.dataset, "trained_models"]),
+                AssetKey([trained.dataset, TRAINED_MODELS]),
                 partition=trained.key,
                 metadata=shown_training(trained, standing(self.settings.lake, trained)),
                 tags=version_tags(version_of_training(trained.facts)),

@@ -13,8 +13,9 @@ from dagster import (
     asset,
 )
 
+from assets.chain import EVENT_TABLE, NO_LEARN_BASELINES, RENEWED_MODELS, TRAINED_MODELS, WAITING_TIMES
 from assets.checks import training_checks
-from assets.locks import WAITING_TIMES, model_locked, run_name, table_locked, training_slot
+from assets.locks import model_locked, run_name, table_locked, training_slot
 from assets.metadata import shown
 from assets.partitions import variant_partitions
 from assets.training import train_and_report, train_variant
@@ -33,7 +34,7 @@ from pipeline.variants import model_named
 
 def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinition]:
     """The assets of `spec`, a lane of its own in the UI; `settings` are the defaults of their run config."""
-    table_key = AssetKey([spec.name, "event_table"])
+    table_key = AssetKey([spec.name, EVENT_TABLE])
     table_check = AssetCheckSpec(
         "well_formed",
         asset=table_key,
@@ -71,7 +72,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
     config_class = training_config(settings)
 
     @asset(
-        key=[spec.name, "trained_models"],
+        key=[spec.name, TRAINED_MODELS],
         group_name=spec.name,
         kinds={"pytorch"},
         deps=[table_key],
@@ -94,7 +95,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         return train_variant(context, spec, context.partition_key, config, settings)
 
     @asset(
-        key=[spec.name, "no_learn_baselines"],
+        key=[spec.name, NO_LEARN_BASELINES],
         group_name=spec.name,
         kinds={"polars"},
         deps=[table_key],
@@ -112,7 +113,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         return MaterializeResult(metadata=shown(table), data_version=version)
 
     @asset(
-        key=[spec.name, "waiting_times"],
+        key=[spec.name, WAITING_TIMES],
         group_name=spec.name,
         kinds={"pytorch"},
         deps=[table_key],
@@ -129,7 +130,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         return MaterializeResult(metadata=shown(scores), data_version=version_of_facts(learned))
 
     @asset(
-        key=[spec.name, "renewed_models"],
+        key=[spec.name, RENEWED_MODELS],
         group_name=spec.name,
         kinds={"pytorch"},
         deps=[table_key, no_learn_baselines],

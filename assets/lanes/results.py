@@ -17,6 +17,7 @@ from dagster import (
     asset,
 )
 
+from assets.chain import EVENT_TABLE, NO_LEARN_BASELINES, RENEWED_MODELS, TRAINED_MODELS, WAITING_TIMES
 from assets.metadata import inline_picture, shown
 from assets.versions import version_of_files
 from pipeline.lake import Lake, read_parquet
@@ -33,23 +34,23 @@ from pipeline.storage.share import results_shared
 # Each result table: the step of every chain it is made from, the function that writes it, its description.
 TABLES: dict[str, tuple[str, Callable[[Lake], Any], str]] = {
     "dataset_stats": (
-        "event_table",
+        EVENT_TABLE,
         write_dataset_stats,
         "The paper's Table 2: nodes, associations and events of every dataset.",
     ),
     "link_prediction": (
-        "trained_models",
+        TRAINED_MODELS,
         write_link_prediction,
         "How well every trained model ranks the true partner (the paper's Table 3): MAR, HITS@10 and MRR, "
         "also by time slot, by type of event, and for pairs never seen before.",
     ),
     "attention_auc": (
-        "trained_models",
+        TRAINED_MODELS,
         write_attention_auc,
         "How near the learned graph is to each known one (the paper's Table 4), beside plain frequency.",
     ),
     "training_curves": (
-        "trained_models",
+        TRAINED_MODELS,
         write_training_curves,
         "Every step of training: the three terms of the loss, and MAR at the end of each epoch.",
     ),
@@ -64,14 +65,14 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
 
     def of_each(step: str) -> list[AssetKey]:
         keys = [AssetKey([spec.name, step]) for spec in specs]
-        if step == "trained_models":  # a refresh makes them in a step of their own
-            keys += [AssetKey([spec.name, "renewed_models"]) for spec in specs if spec.source.is_daily]
+        if step == TRAINED_MODELS:  # a refresh makes them in a step of their own
+            keys += [AssetKey([spec.name, RENEWED_MODELS]) for spec in specs if spec.source.is_daily]
         return keys
 
     @asset(
         group_name="results",
         kinds={"altair"},
-        deps=[*of_each("trained_models"), *of_each("no_learn_baselines"), *of_each("waiting_times"), *TABLES],
+        deps=[*of_each(TRAINED_MODELS), *of_each(NO_LEARN_BASELINES), *of_each(WAITING_TIMES), *TABLES],
     )
     def figures(settings: ResourceParam[Settings]) -> MaterializeResult:
         """The paper's figures for every dataset with a trained model, as SVG for papers and PNG for here."""
@@ -96,8 +97,8 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         kinds={"duckdb"},
         deps=[
             *TABLES,
-            *of_each("no_learn_baselines"),
-            *of_each("waiting_times"),
+            *of_each(NO_LEARN_BASELINES),
+            *of_each(WAITING_TIMES),
             "github_events",
             AssetKey(["following", "day"]),
         ],
