@@ -28,16 +28,16 @@ def compiled_functions(source: Path) -> dict[str, CPUDispatcher]:
 
 
 @cache
-def imported_from(source: Path) -> dict[str, Path]:
-    """The names that a file imports from our own files."""
+def imported_from(source: Path) -> dict[str, tuple[Path, str]]:
+    """The names that a file imports from our own files, each with its file and its name there."""
     tree = ast.parse(source.read_text(encoding="utf-8"))
     names = {
-        alias.asname or alias.name: ROOT / f"{node.module.replace('.', '/')}.py"
+        alias.asname or alias.name: (ROOT / f"{node.module.replace('.', '/')}.py", alias.name)
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
-    return {name: file for name, file in names.items() if file.exists()}
+    return {name: (file, there) for name, (file, there) in names.items() if file.exists()}
 
 
 @cache
@@ -69,7 +69,7 @@ def compiled_into(source: Path, name: str, seen: set[tuple[Path, str]]) -> set[P
     files = {source}
     for part in names_in(value.py_func.__code__) if is_function else constants.get(name, set()):
         if part in imported_from(source):
-            files |= compiled_into(imported_from(source)[part], part, seen)
+            files |= compiled_into(*imported_from(source)[part], seen)
         elif part in constants or part in compiled_functions(source):
             files |= compiled_into(source, part, seen)
     return files
