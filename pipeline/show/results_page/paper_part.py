@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pipeline.names import FREQUENCY, MAR, ONLINE_RECENCY, baseline_label
+from pipeline.names import FREQUENCY, MAR, baseline_label
 from pipeline.runs import Session
 from pipeline.show.labels import REACHED
 from pipeline.show.results_page.bounds import reached_counts
@@ -68,8 +68,10 @@ def table_2_in_short(datasets: list[Measured]) -> str:
 
 
 def table_3_in_short(data: Measured) -> list[str]:
-    """Table 3 of a dataset: the paper's rows, and the two best-known predictors that learn nothing."""
-    simple = {baseline_label(name) for name in (FREQUENCY, ONLINE_RECENCY)}
+    """Table 3 of a dataset: the paper's rows, then frequency and the best predictor that learns nothing."""
+    simple = {baseline_label(FREQUENCY)}
+    if counted := data.best_baseline(by_role=False):
+        simple.add(baseline_label(counted["baseline"], counted["relation"]))
 
     def is_shown(line: Line) -> bool:
         printed = any(cell.published for group in line.groups for cell in group)
