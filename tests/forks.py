@@ -15,6 +15,8 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import NoReturn
 
+import pytest
+
 from assets.cli import main
 from assets.forks import WARM
 from assets.headless.apart import Descriptor, prepare
@@ -30,6 +32,8 @@ FORKS.set_forkserver_preload(
         "sklearn.manifold",
     ]
 )
+# Each worker of the tests starts one of its own: of those who need it and little else, one worker runs all.
+FORKING = pytest.mark.xdist_group("forks")
 ROOT = Path(__file__).parents[1]
 
 

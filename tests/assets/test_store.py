@@ -15,6 +15,7 @@ from assets.store import postgres_store, sqlite_store, with_driver
 from assets.store.migrate import POINTER, in_order_of_time, read_shard, shard_paths
 from assets.store.sqlite import shared_engine, shared_scripts
 from pipeline.settings import SettingError, Settings
+from tests.forks import FORKING
 from tests.whole_system import PATIENCE, run_at_once
 
 ADDRESS = "postgresql://ldg:s3cret@db.example/ldg?sslmode=require"
@@ -50,6 +51,7 @@ def open_store(folders: list[Path], together: Barrier) -> None:
         sqlite_store(folder)
 
 
+@FORKING
 def test_processes_that_open_a_new_home_at_the_same_moment_all_do(tmp_path: Path) -> None:
     folders = [tmp_path / str(number) for number in range(3)]
     assert run_at_once(open_store, folders, processes=4) == [0] * 4

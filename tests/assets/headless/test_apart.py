@@ -11,7 +11,10 @@ import psutil
 import pytest
 
 from assets.headless.apart import Tell, run_apart
+from tests.forks import FORKING
 from tests.whole_system import wait_for
+
+pytestmark = FORKING
 
 
 def count(until: int, tell: Tell) -> None:

@@ -12,7 +12,7 @@ from tests.object_server import ObjectServer
 from tests.pipeline.storage.killed_writer import publish_until_killed
 from tests.pipeline.storage.making import DAY, contents, objects, read
 
-pytestmark = pytest.mark.xdist_group("storage")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("storage")]
 
 
 def kill_while_it_publishes(writer: Storage, after: int) -> None:

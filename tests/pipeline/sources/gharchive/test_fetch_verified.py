@@ -20,7 +20,7 @@ from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.part import part_path
-from tests.forks import FORKS
+from tests.forks import FORKING, FORKS
 from tests.pipeline.sources.gharchive.archive_server import DAMAGES, PAGE, Archive, fast, serving
 from tests.pipeline.sources.gharchive.making import lines, modern
 
@@ -315,7 +315,7 @@ def fetch_again_and_again(base, home, times):
         assert files[0].status == "ok", files[0]
 
 
-@pytest.mark.parametrize("two", ["threads", "processes"])
+@pytest.mark.parametrize("two", ["threads", pytest.param("processes", marks=FORKING)])
 def test_two_fetchers_of_an_hour_wait_for_each_other_and_ask_once(hour_archive, lake, two):
     hour_archive.always[NAME] = "short"
     fetch(hour_archive, lake, attempts=1)
