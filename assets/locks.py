@@ -67,6 +67,7 @@ def _waited_for(context: Context, lake: Lake, kind: str, name: str) -> AbstractC
 
 
 def _tell(context: Context, line: str) -> None:
+    """Tell who waits for a lock: in the log of a run, and in a terminal."""
     context.log.info(line)
     if is_headless(context):
         print(line, file=sys.stderr)  # noqa: T201 - nobody watches the log of a headless run
