@@ -1,10 +1,9 @@
 """What the followed did among themselves: one small file per day, made anew when its day changed."""
 
-from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import cache
+from pathlib import Path
 
 import duckdb
 import msgspec
@@ -23,63 +22,75 @@ from pipeline.sources.gharchive.subnetwork import AMONG
 
 FOLLOWED_EVENTS = {name: EVENTS.types[name] for name in ("u", "v", "type", "kind", "created_at")}
 TICK = timedelta(microseconds=1)
-ReadDay = Callable[[date], pl.DataFrame]
+Part = tuple[pl.DataFrame, str]  # the events of a day, in order of time, and their digest
 
 
-def followed_events(lake: Lake, choice: Choice, days: Iterable[date]) -> list[tuple[pl.DataFrame, str]]:
-    """The events of each day among the people of a choice, in order of time, and their digest."""
-    with archive_reader(lake, choice) as read:
-        return [events_of_day(lake, choice, day, read) for day in days]
+def followed_events(lake: Lake, choice: Choice, days: Iterable[date]) -> dict[date, Part]:
+    """What the people of a choice did among themselves, by day: as stored, or read anew if it changed."""
+    stored = {day: stored_events(lake, choice, day) for day in days}
+    changed = [day for day, part in stored.items() if part is None]
+    return {day: part for day, part in stored.items() if part} | read_anew(lake, choice, changed)
 
 
-def events_of_day(lake: Lake, choice: Choice, day: date, read: ReadDay) -> tuple[pl.DataFrame, str]:
-    """The events of one day as they are stored, or read anew where the day or the people changed."""
-    path = FollowingFiles.of(lake).events(choice.chosen_on, day)
-    note = path.with_suffix(".json")
-    inputs = digest_of([choice.digest, token_of(lake, day)])
-    if note.exists() and path.exists():
-        facts = msgspec.json.decode(note.read_bytes())
-        rows = read_parquet(path)
-        if facts["inputs"] == inputs and facts["rows"] == digest_of_rows(rows):
-            return rows, facts["rows"]
-    rows = read(day)
-    digest = digest_of_rows(rows)
-    write_parquet(rows, path)
-    write_json({"inputs": inputs, "rows": digest}, note)
-    return rows, digest
+def stored_events(lake: Lake, choice: Choice, day: date) -> Part | None:
+    """The events of a day as they are stored; None where there are none, or the day or the people changed."""
+    path, note = places(lake, choice, day)
+    if not note.exists() or not path.exists():
+        return None
+    facts, rows = msgspec.json.decode(note.read_bytes()), read_parquet(path)
+    holds = facts["inputs"] == inputs_of(lake, choice, day) and facts["rows"] == digest_of_rows(rows)
+    return (rows, facts["rows"]) if holds else None
 
 
-@contextmanager
-def archive_reader(lake: Lake, choice: Choice) -> Generator[ReadDay]:
-    """What reads days from the events of the archive, by one database that is opened for the first of them.
+def read_anew(lake: Lake, choice: Choice, days: Sequence[date]) -> dict[date, Part]:
+    """Read days from the events of the archive, by one database for all of them, and store each."""
+    parts: dict[date, Part] = {}
+    if not days:
+        return parts
+    people = choice.people.select("node", login="name", key=pl.col("name").str.to_lowercase())
+    with database(threads=1) as archive:
+        archive.register("names", people.select("login", "key").to_arrow())
+        for day in days:
+            inputs = inputs_of(lake, choice, day)  # before: a day that changes meanwhile is read again
+            rows = events_among(people, lake, day, archive)
+            parts[day] = rows, digest_of_rows(rows)
+            path, note = places(lake, choice, day)
+            write_parquet(rows, path)
+            write_json({"inputs": inputs, "rows": parts[day][1]}, note)
+    return parts
+
+
+def events_among(
+    people: pl.DataFrame, lake: Lake, day: date, archive: duckdb.DuckDBPyConnection
+) -> pl.DataFrame:
+    """The events of a day's files among people, whom `archive` has as `names`.
 
     A file is named for when it was crawled and may hold events of before: they count as of the day's first
     moment, when they became known, so that no day reaches back into one that is over.
     """
-    ids = choice.people.select("node", login="name", key=pl.col("name").str.to_lowercase())
-    with ExitStack() as opened:
+    files, _ = day_files(lake.github_events, day, day)
+    if not files:
+        return pl.DataFrame(schema=FOLLOWED_EVENTS)
+    rows = query_frame(archive, AMONG, {"files": files, "kinds": list(KINDS)})
+    begin, end = file_day_span(day)
+    return (
+        rows.filter(pl.col("source") != pl.col("target"))
+        .join(people.select(source="login", u="node"), on="source", maintain_order="left")
+        .join(people.select(target="login", v="node"), on="target", maintain_order="left")
+        .with_columns(pl.col("created_at").clip(begin, end - TICK))
+        .select(pl.col(name).cast(dtype) for name, dtype in FOLLOWED_EVENTS.items())
+    )
 
-        @cache
-        def connection() -> duckdb.DuckDBPyConnection:
-            archive = opened.enter_context(database(threads=1))
-            archive.register("names", ids.select("login", "key").to_arrow())
-            return archive
 
-        def read(day: date) -> pl.DataFrame:
-            files, _ = day_files(lake.github_events, day, day)
-            if not files:
-                return pl.DataFrame(schema=FOLLOWED_EVENTS)
-            rows = query_frame(connection(), AMONG, {"files": files, "kinds": list(KINDS)})
-            begin, end = file_day_span(day)
-            return (
-                rows.filter(pl.col("source") != pl.col("target"))
-                .join(ids.select(source="login", u="node"), on="source", maintain_order="left")
-                .join(ids.select(target="login", v="node"), on="target", maintain_order="left")
-                .with_columns(pl.col("created_at").clip(begin, end - TICK))
-                .select(pl.col(name).cast(dtype) for name, dtype in FOLLOWED_EVENTS.items())
-            )
+def places(lake: Lake, choice: Choice, day: date) -> tuple[Path, Path]:
+    """Where the events of a day are stored, and the note of what they were read from."""
+    path = FollowingFiles.of(lake).events(choice.chosen_on, day)
+    return path, path.with_suffix(".json")
 
-        yield read
+
+def inputs_of(lake: Lake, choice: Choice, day: date) -> str:
+    """The digest of what the events of a day follow from: the people, and the day as it was read."""
+    return digest_of([choice.digest, token_of(lake, day)])
 
 
 @dataclass(frozen=True)
@@ -88,9 +99,9 @@ class FollowedDays:
 
     lake: Lake
     choice: Choice
-    read: dict[date, tuple[pl.DataFrame, str]] = field(default_factory=dict)
+    read: dict[date, Part] = field(default_factory=dict)
 
-    def of(self, day: date) -> tuple[pl.DataFrame, str]:
+    def of(self, day: date) -> Part:
         """The events of a day, in order of time, and their digest."""
         (part,) = self.parts(Window(day, day))
         return part
@@ -100,8 +111,9 @@ class FollowedDays:
         parts = self.parts(Window(first, last))
         return pl.concat([rows for rows, _ in parts]), [digest for _, digest in parts]
 
-    def parts(self, window: Window) -> list[tuple[pl.DataFrame, str]]:
-        """The events of each day of a window with their digest."""
-        new = [day for day in window if day not in self.read]
-        self.read.update(zip(new, followed_events(self.lake, self.choice, new), strict=True))
+    def parts(self, window: Window) -> list[Part]:
+        """The events of each day of a window, and their digest."""
+        self.read.update(
+            followed_events(self.lake, self.choice, [day for day in window if day not in self.read])
+        )
         return [self.read[day] for day in window]

@@ -34,9 +34,7 @@ def hindsight(data: Measured, variant: str, how: str) -> Hindsight | None:
         return None
     # Earlier epochs win ties, as in training.
     picked = curves.sort("seed", "mar", "epoch").unique("seed", keep="first", maintain_order=True)
-    best = picked.select("seed").join(
-        curves.group_by("seed").agg(pl.col("test_mar").min()), "seed", maintain_order="left"
-    )
+    best = curves.sort("seed").group_by("seed", maintain_order=True).agg(pl.col("test_mar").min())
     return Hindsight(
         float(picked["test_mar"].to_numpy().mean()),
         float(best["test_mar"].to_numpy().mean()),

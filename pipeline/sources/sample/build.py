@@ -133,7 +133,7 @@ def build(home: Path) -> bool:
 def point_to(places: Mapping[str, Path], environment: Path) -> None:
     """Have a home's `.env` name the sample world's raw files where they are now.
 
-    What somebody else's address stands for stays, and so does who may read the file.
+    An address that is none of a sample world's stays, and nobody else may read the file than before.
     """
     stated = read_env_file(environment)
     moved = {
@@ -144,8 +144,9 @@ def point_to(places: Mapping[str, Path], environment: Path) -> None:
     }
     if moved:
         with replacing(environment) as temporary:
+            temporary.touch()
+            shutil.copymode(environment, temporary)  # first: it may hold secrets
             temporary.write_text(env_file_with(environment, moved), encoding="utf-8")
-            shutil.copymode(environment, temporary)
 
 
 def comparable_settings(settings: WorldSettings) -> dict[str, str]:

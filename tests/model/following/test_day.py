@@ -194,7 +194,7 @@ def test_every_event_among_the_followed_is_there_once_and_every_communication_is
         rows = pl.concat(map(read_parquet, sorted(followed_at_once.github_day(day).glob("*.parquet"))))
         actor, counterpart = pl.col("actor").str.to_lowercase(), pl.col("counterpart").str.to_lowercase()
         among = rows.filter(actor.is_in(people) & counterpart.is_in(people) & (actor != counterpart))
-        ((events, _),) = followed_events(followed_at_once, choice, [day])
+        events, _ = followed_events(followed_at_once, choice, [day])[day]
         assert events.height == among.height > 50
         assert events["created_at"].is_sorted()
         assert (events["created_at"] < end_of(day)).all()
