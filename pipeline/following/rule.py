@@ -11,6 +11,8 @@ FOLLOWING = "following"  # the dataset that is followed
 LATE_DAYS = 14  # so many days back, late data is asked for and put right
 JUDGED_DAYS = 7  # a new model is held against the old one, and its epoch chosen, on so many days
 FEWEST_DAYS = JUDGED_DAYS + 1  # one is left to learn from
+QUIET_DAYS = 7  # after so many days without an event among the followed, nothing is forecast
+NOTHING_HAPPENED = f"the followed accounts had no events among themselves for {QUIET_DAYS} days"
 FEWEST_NODES = 3  # with fewer there is nothing to rank
 
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from pipeline.following.files import FollowingFiles
 from pipeline.following.record import followed_days, read_record
-from pipeline.following.rule import LATE_DAYS
-from pipeline.following.window import DAY
+from pipeline.following.rule import LATE_DAYS, NOTHING_HAPPENED
+from pipeline.following.window import DAY, end_of
 from pipeline.lake import Lake, read_parquet
 from pipeline.schemas import FOLLOWING_BASELINES
 from pipeline.show.figures.style import GREEN, ORANGE, PALETTE, QUIET, Figure, drawn, marks
@@ -20,6 +20,7 @@ from pipeline.show.tables import rows_of
 
 Row = dict[str, Any]
 SHOWN = 12  # interactions, and ties that changed
+SMALLEST = 0.005  # less would be printed as 0 %
 PARTNERS = 10  # of a person
 JUDGED_DAYS = 28  # a person's record is that of so many days
 BASELINE_COLOURS = dict(zip(FOLLOWING_BASELINES, (ORANGE, GREEN, QUIET), strict=True))
@@ -30,10 +31,12 @@ class Following:
     """What the first page holds; `people` is what the person page looks up."""
 
     as_of: datetime
+    no_forecast: str  # why a later day has none
     likely: list[Row]
     track: str  # the drawing as SVG in base64
     track_in_words: str
     changed: list[Row]
+    distance: str  # between the two forecasts that `changed` compares
     missing: list[str]
     people: Row
 
@@ -50,12 +53,19 @@ def following_page(lake: Lake, warehouse: duckdb.DuckDBPyConnection) -> Followin
         return None
     as_of, variant = likely[0]["as_of"], likely[0]["variant"]
     figure = track_figure(warehouse)
+    newest = max([as_of, *map(end_of, followed_days(lake)[-1:])])
+    changed = changed_ties(warehouse, as_of, variant)
+    days = (as_of - changed[0]["as_of_before"]).days if changed else 0
     return Following(
         as_of=as_of,
-        likely=likely,
+        no_forecast=f"There is no forecast as of {newest:%d %B %Y, %H:%M} UTC: {NOTHING_HAPPENED}."
+        if newest > as_of
+        else "",
+        likely=[row for row in likely if row["probability"] >= SMALLEST],
         track=base64.b64encode(drawn(figure).encode()).decode() if figure else "",
         track_in_words=figure.description if figure else "The first forecast is not scored yet.",
-        changed=changed_ties(warehouse, as_of, variant),
+        changed=changed,
+        distance=f"{days} day{'s' if days > 1 else ''}",
         missing=missing_hours(warehouse, as_of),
         people=people(lake, warehouse, as_of, variant),
     )
@@ -104,7 +114,7 @@ def changed_ties(warehouse: duckdb.DuckDBPyConnection, as_of: datetime, variant:
                           select greatest($2::timestamp - interval 7 days, min(as_of)) from forecasts
                           where variant = $1)),
              now_and_then as (
-                 select name, partner_name,
+                 select name, partner_name, any_value(week.before) as as_of_before,
                         coalesce(any_value(probability) filter (as_of = $2), 0) as now,
                         coalesce(any_value(probability) filter (as_of = before), 0) as before
                  from forecasts, week

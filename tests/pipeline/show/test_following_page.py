@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.lake import Lake, write_parquet
+from pipeline.following.files import FollowingFiles
+from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.results.warehouse import build_warehouse
 from pipeline.schemas import GHARCHIVE_FILES
 from pipeline.show.report import write_report
@@ -42,7 +43,8 @@ def test_it_begins_with_what_is_likely_next_and_how_forecasts_did(first_page: st
     assert places == sorted(places)
     assert "Forecasts as of" in first_page
     assert "rem was ahead of recency on 9 of 9 days" in first_page
-    assert "What changed in the latent graph this week" in first_page
+    assert "What changed in the latent graph in 7 days" in first_page
+    assert "7 days before</th>" in first_page
     assert "<b>dan</b>" not in first_page
 
 
@@ -59,6 +61,27 @@ def test_it_says_which_hours_are_missing(followed: Lake, first_page: str, lake: 
     account = pl.DataFrame([hour], schema=GHARCHIVE_FILES.types)
     write_parquet(account, lake.github_accounts / "date=2024-05-07.parquet")
     assert "2024-05-07: hours 9 missing" in written(lake)
+
+
+@pytest.mark.parametrize(("days", "distance"), [(4, "3 days"), (2, "1 day")])
+def test_few_followed_days_are_compared_over_as_many_as_there_are(
+    lake: Lake, days: int, distance: str
+) -> None:
+    store_followed(lake, NAMES, days)
+    assert f'<th scope="col">{distance} before</th>' in written(lake)
+
+
+def test_a_day_without_a_forecast_and_small_probabilities_are_said_in_words(lake: Lake) -> None:
+    *_, before, newest = store_followed(lake, NAMES)
+    files = FollowingFiles.of(lake)
+    small = read_parquet(files.forecasts(before)).with_columns(pl.col("probability") / 1000)
+    write_parquet(small, files.forecasts(before))
+    write_parquet(small.clear(), files.forecasts(newest))
+    first_page = written(lake)
+    assert "There is no forecast as of 11 May 2024, 00:00 UTC" in first_page
+    assert "had no events among themselves for 7 days" in first_page
+    assert "No interaction reaches a probability of 0.5 %" in first_page
+    assert "<td>0%</td>" not in first_page.partition("Track record")[0]
 
 
 def test_a_home_that_follows_nothing_has_no_such_page(tmp_path: Path) -> None:
