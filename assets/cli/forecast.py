@@ -9,12 +9,17 @@ from assets.cli.home import WrongInputError, home_to_read
 @click.argument("name")
 @click.option("--top", type=click.IntRange(1, 20), default=10, show_default=True, help="How many partners.")
 def forecast(name: str, top: int) -> None:
-    """Print the latest forecast for NAME, one of the accounts that `ldg follow` follows."""
+    """Print the latest published forecast for NAME, one of the accounts that `ldg follow` follows.
+
+    It is the followed archive's forecast for the day after the newest followed one; for any other dataset and
+    trained model, `ldg predict` says whom a node meets next.
+    """
     settings = home_to_read()
     import polars as pl
 
     from pipeline.following.files import FollowingFiles
     from pipeline.following.record import followed_days
+    from pipeline.following.rule import NOTHING_HAPPENED
     from pipeline.lake import read_parquet
     from pipeline.text import printable
 
@@ -22,6 +27,8 @@ def forecast(name: str, top: int) -> None:
     if not days:
         raise WrongInputError(f"nothing is followed in {settings.home} yet: `ldg follow` begins")
     forecasts = read_parquet(FollowingFiles.of(settings.lake).forecasts(days[-1]))
+    if forecasts.is_empty():
+        raise click.ClickException(f"there is no forecast as of the end of {days[-1]}: {NOTHING_HAPPENED}")
     rows = forecasts.filter(pl.col("name").str.to_lowercase() == name.lower(), pl.col("rank") < top)
     if rows.is_empty():
         raise WrongInputError(

@@ -16,7 +16,11 @@ from assets.cli.home import WrongInputError, home_to_read, stored_table
 )
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many partners.")
 def predict(dataset: str, node: str, variant: str | None, at: datetime | None, top: int) -> None:
-    """Print the likeliest partners of the next communication of NODE, a name or number in DATASET."""
+    """Print the likeliest partners of the next communication of NODE, a name or number in DATASET.
+
+    It asks any trained model of any dataset, whatever the date is; the published forecast of the archive that
+    `ldg follow` follows is printed by `ldg forecast`.
+    """
     lake = home_to_read().lake
     table = stored_table(lake, dataset)
     from pipeline.rem_variants import REM
