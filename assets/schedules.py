@@ -14,6 +14,7 @@ from dagster import (
 from assets.lanes.following import FOLLOWING
 from assets.partitions import day_range
 from assets.refresh import REFRESH_TAG, refresh, refresh_what_changed
+from pipeline.following.archive_days import newest_day_to_follow
 from pipeline.following.rule import LATE_DAYS
 from pipeline.following.window import newest_complete_day, window_until
 from pipeline.settings import Settings
@@ -64,9 +65,12 @@ def schedules(settings: Settings) -> list[ScheduleDefinition]:
         "brings the LDG_FOLLOW_DAYS before it, chooses whom to follow and trains. If days of a network are "
         "among them, the sensor `refresh` does the rest.",
     )
-    def follow_newest_day(context: ScheduleEvaluationContext) -> RunRequest:
-        """Follow the day before the tick's."""
-        newest = newest_complete_day(context.scheduled_execution_time).isoformat()
+    def follow_newest_day(
+        context: ScheduleEvaluationContext, settings: ResourceParam[Settings]
+    ) -> RunRequest:
+        """Follow the day before the tick's, or the last one of a folder that ends earlier."""
+        yesterday = newest_complete_day(context.scheduled_execution_time)
+        newest = newest_day_to_follow(settings, yesterday).isoformat()
         return RunRequest(run_key=newest, partition_key=newest, tags=REFRESH_TAG)
 
     return [newest_archive_day, follow_newest_day]

@@ -1,6 +1,8 @@
 """The lane of the followed archive: its days are brought, then scored, learned from and forecast."""
 
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from typing import Any
 
 import polars as pl
 from dagster import (
@@ -16,21 +18,22 @@ from dagster import (
 )
 
 from assets.checks import warning_of_findings
+from assets.headless.instance import instance_of
 from assets.locks import run_name, training_slot
 from assets.metadata import shown
 from assets.partitions import FILE_DAYS
 from assets.versions import version_of_facts, version_of_files, version_tags
 from pipeline import clock
 from pipeline.cluster.run import run_task
-from pipeline.following.archive_days import days_needed
+from pipeline.following.archive_days import days_needed, end_of_archive, newest_day_to_follow
 from pipeline.following.bring import bring_as_set
 from pipeline.following.files import FollowingFiles
 from pipeline.following.health import OLDEST_DAYS, behind, lost_to_recency, rate_drift
-from pipeline.following.record import followed_days, published_scores, read_record
+from pipeline.following.record import DayRecord, followed_days, published_scores, read_record
 from pipeline.following.rule_of_settings import follow_rule
 from pipeline.following.scores import ONLINE
-from pipeline.following.window import end_of
-from pipeline.lake import read_parquet
+from pipeline.following.window import Window, end_of
+from pipeline.lake import Lake, read_parquet
 from pipeline.names import HITS_AT, MAR, RECENCY
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.checks import failed_hours
@@ -65,18 +68,34 @@ def following_archive(context: AssetExecutionContext, settings: ResourceParam[Se
     late or were replaced. What changed counts as a materialization of `github_events`.
     """
     last = date.fromisoformat(context.partition_keys[-1])
+    if (newest := newest_day_to_follow(settings, last)) < last:
+        raise ValueError(f"{end_of_archive(settings, newest)}: {last} cannot be followed")
     window = days_needed(settings, last, None)
     changed = bring_as_set(settings, window, now=clock.now(), log=context.log.info, work=run_name(context))
-    for day in changed:
-        version = version_of_files([account_path(settings.lake, day)])
-        context.log_event(
-            AssetMaterialization("github_events", partition=day.isoformat(), tags=version_tags(version))
-        )
+    for event in changed_days(settings.lake, changed):
+        context.log_event(event)
     failed = failed_hours(settings.lake)
     return MaterializeResult(
-        metadata={"days": len(window), "days changed": len(changed), "hours to be had": len(failed)},
+        metadata=archive_metadata(window, changed, failed),
         check_results=[warning_of_findings("every_day_whole", failed)],
     )
+
+
+def changed_days(lake: Lake, days: Sequence[date]) -> list[AssetMaterialization]:
+    """List the materializations of `github_events` for the days that changed."""
+    return [
+        AssetMaterialization(
+            "github_events",
+            partition=day.isoformat(),
+            tags=version_tags(version_of_files([account_path(lake, day)])),
+        )
+        for day in days
+    ]
+
+
+def archive_metadata(window: Window, changed: Sequence[date], failed: Sequence[str]) -> dict[str, int]:
+    """Count the days in use, those that changed, and the hours still to be had."""
+    return {"days": len(window), "days changed": len(changed), "hours to be had": len(failed)}
 
 
 DAY_CHECKS = {
@@ -121,18 +140,53 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
         "ahead_of_recency": lost_to_recency(scores),
         "up_to_date": behind(days, clock.now()),
     }
-    forecasts = FollowingFiles.of(lake).forecasts(last)
     return MaterializeResult(
-        metadata=shown(
-            read_parquet(forecasts).filter(pl.col("rank") == 0).sort("probability", descending=True),
-            **numbers(scores, last, rule.variants[0]),
-            events=record.events,
-            seconds=record.seconds,
-            days_made=len(made_days),
-        ),
+        metadata=day_metadata(lake, record, scores, rule.variants[0], len(made_days)),
         data_version=version_of_facts(record.digest),
         check_results=[warning_of_findings(name, finding) for name, finding in findings.items()],
     )
+
+
+def day_metadata(
+    lake: Lake, record: DayRecord, scores: pl.DataFrame, variant: str, days_made: int
+) -> Mapping[str, Any]:
+    """Collect what the UI shows of a followed day: its forecast, and its numbers of the track record."""
+    forecasts = read_parquet(FollowingFiles.of(lake).forecasts(record.day))
+    return shown(
+        forecasts.filter(pl.col("rank") == 0).sort("probability", descending=True),
+        **numbers(scores, record.day, variant),
+        events=record.events,
+        seconds=record.seconds,
+        days_made=days_made,
+    )
+
+
+def report_followed(
+    settings: Settings, window: Window, changed: Sequence[date], records: Sequence[DayRecord]
+) -> None:
+    """Report the days that `ldg follow` brought and made to the home's Dagster instance, as a run would.
+
+    Checks are left to the runs of the UI.
+    """
+    lake = settings.lake
+    brought = archive_metadata(window, changed, failed_hours(lake))
+    scores, variant = pl.concat(published_scores(lake)), follow_rule(settings).variants[0]
+    with instance_of(settings) as instance:
+        for event in changed_days(lake, changed):
+            instance.report_runless_asset_event(event)
+        for day in sorted({window.last, *(record.day for record in records)}):
+            instance.report_runless_asset_event(
+                AssetMaterialization(ARCHIVE, partition=day.isoformat(), metadata=brought)
+            )
+        for record in records:
+            instance.report_runless_asset_event(
+                AssetMaterialization(
+                    DAY,
+                    partition=record.day.isoformat(),
+                    metadata=day_metadata(lake, record, scores, variant, len(records)),
+                    tags=version_tags(version_of_facts(record.digest)),
+                )
+            )
 
 
 def numbers(scores: pl.DataFrame, day: date, variant: str) -> dict[str, float]:

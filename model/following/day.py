@@ -23,20 +23,27 @@ from pipeline.following.record import (
     asked_start,
     followed_days,
     forget_followed_days,
+    hold_following,
     note_asked_start,
     publish_rows,
     read_record,
     write_record,
 )
-from pipeline.following.rule import FOLLOWING, LATE_DAYS, FollowRule
-from pipeline.following.scores import baseline_rows, happened, model_rows, scored_communications
-from pipeline.following.window import DAY, Window, end_of
+from pipeline.following.rule import (
+    FOLLOWING,
+    JUDGED_DAYS,
+    LATE_DAYS,
+    NOTHING_HAPPENED,
+    QUIET_DAYS,
+    FollowRule,
+)
+from pipeline.following.scores import ONLINE, baseline_rows, happened, model_rows, scored_communications
+from pipeline.following.window import DAY, Window, end_of, window_until
 from pipeline.lake import Lake, sweep
-from pipeline.locks import hold
 from pipeline.schemas import FORECAST_SCORES, FORECASTS
+from pipeline.sources.gharchive.database import day_files
 
 Log = Callable[[str], None]
-LONGEST_WAIT = 6 * 3600.0  # seconds: the other process may be training
 
 
 def follow_until(
@@ -49,8 +56,7 @@ def follow_until(
     of its end. Days that are whole and whose data did not change are not made again. Where a day of the last
     14 changed, it and the days after it are made anew, from the snapshot before it.
     """
-    happening = "the archive is being followed"
-    with hold(lake.lock("datasets", FOLLOWING), happening, "ldg follow", LONGEST_WAIT, log):
+    with hold_following(lake, log):
         sweep(lake.following)
         start = start_day(lake, rule, last, first, log)
         return Chain(lake, rule, start, log).until(last)
@@ -165,18 +171,26 @@ class Chain:
             lane.at(day)
         if challenger and is_not_worse(self.lanes(challenger)[0], self.lanes(serving)[0], day):
             serving, challenger = challenger, None
-        publish_rows(self.forecasts(day, serving), FORECASTS, files.forecasts(day))
+        is_quiet = self.is_quiet(day, serving)
+        forecasts = pl.DataFrame(schema=FORECASTS.types) if is_quiet else self.forecasts(day, serving)
+        publish_rows(forecasts, FORECASTS, files.forecasts(day))
         events, _ = self.lanes(serving)[0].days.of(day)
         record = DayRecord(
             day, digest, serving, challenger, events.height, round(time.perf_counter() - started, 3)
         )
         write_record(self.lake, record)
         if self.log is not None:
-            self.log(f"{day}: {events.height:,} events followed, {record.seconds:.1f} s")
+            quiet = f"; no forecast: {NOTHING_HAPPENED}" if is_quiet else ""
+            self.log(f"{day}: {events.height:,} events followed, {record.seconds:.1f} s{quiet}")
         return record
 
+    def is_quiet(self, day: date, serving: date) -> bool:
+        """Return whether these people did nothing among themselves for so long that nothing is forecast."""
+        events, _ = self.lanes(serving)[0].days.between(day - (QUIET_DAYS - 1) * DAY, day)
+        return events.is_empty()
+
     def scores(self, day: date, before: DayRecord) -> pl.DataFrame:
-        """How the forecasts of the day before did, beside what learns nothing."""
+        """How the forecasts of the day before did, beside what learns nothing; without any, online alone."""
         lanes, choice = self.lanes(before.serving), self.choice(before.serving)
         events, _ = lanes[0].days.of(day)
         past, digests = lanes[0].days.between(choice.window.first, day - DAY)
@@ -192,6 +206,8 @@ class Chain:
             forecast_ranks = forecast_ranks[np.isin(positions, ranks["position"])]
             rows += model_rows(lane.variant, past, events, ranks, forecast_ranks, scores_of_pairs)
         rows += baseline_rows(past, events, positions, nodes, len(digests))
+        if self.is_quiet(before.day, before.serving):
+            rows = [row for row in rows if row["how"] == ONLINE]
         return pl.DataFrame(rows, infer_schema_length=None).with_columns(
             dataset=pl.lit(FOLLOWING), as_of=pl.lit(end_of(day - DAY)), scored_until=pl.lit(end_of(day))
         )
@@ -204,6 +220,12 @@ class Chain:
         ]
         return pl.concat(parts).with_columns(dataset=pl.lit(FOLLOWING))
 
+    def has_events_to_learn(self, day: date) -> bool:
+        """Return whether a model of people chosen on a day has anything to learn; if not, the people stay."""
+        first = window_until(day, self.rule.days).first
+        files, _ = day_files(self.lake.github_events, first, day - JUDGED_DAYS * DAY)
+        return bool(files)
+
     def choose_anew(self, day: date, *, is_last: bool) -> None:
         """Choose people on a day on which it is time, or on the last one if the rule is another now."""
         days = days_of_choices(self.lake, self.start)
@@ -212,7 +234,7 @@ class Chain:
             return
         latest = stored_choice(self.lake, max(one for one in days if one < day))
         assert latest is not None
-        is_due = (day - latest.chosen_on).days >= self.rule.reselect
+        is_due = (day - latest.chosen_on).days >= self.rule.reselect and self.has_events_to_learn(day)
         is_other = convert(latest.facts["rule"], FollowRule).people != self.rule.people
         if is_due or (is_last and is_other):
             self.choice(day)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
+from pathlib import Path
 
 from pipeline.following.digest import digest_of_rows
 from pipeline.following.record import asked_start, followed_days
@@ -10,6 +11,8 @@ from pipeline.following.window import DAY, Window, window_until
 from pipeline.lake import Lake, read_parquet
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path, read_account
+from pipeline.sources.gharchive.fetch import newest_day_in_folder
+from pipeline.sources.gharchive.source import fetch_settings
 
 # The columns of an account by which one reading of a day differs from another: when it was fetched is none.
 # They are spelled out because a new column must not change the digests of days that are followed already.
@@ -44,6 +47,28 @@ def days_needed(settings: Settings, last: date, first: date | None) -> Window:
     begun = followed[:1] or ([] if asked is None else [asked])
     start = min([*begun, last if first is None else first - DAY])
     return Window(window_until(start, settings.follow_days).first, last)
+
+
+def newest_day_to_follow(settings: Settings, until: date) -> date:
+    """Find the newest day up to `until` that the archive has; one that is no folder is taken to have all.
+
+    A folder that is not there is left to the look at the archive when days are brought: they may all be held.
+    """
+    archive = fetch_settings(settings)
+    if archive.is_http or not Path(archive.base).is_dir():
+        return until
+    newest = newest_day_in_folder(Path(archive.base), until)
+    if newest is None:
+        raise FileNotFoundError(
+            f"the archive in {archive.base} (LDG_GHARCHIVE_URL) has no hour file up to {until}: "
+            "put hour files named as 2026-06-01-13.json.gz there"
+        )
+    return newest
+
+
+def end_of_archive(settings: Settings, newest: date) -> str:
+    """Say that no day after `newest` can be followed."""
+    return f"the archive in {settings.gharchive_url} ends on {newest}"
 
 
 def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:

@@ -49,3 +49,13 @@ class FollowingFiles:
     def record(self, day: date) -> Path:
         """What a day was made from and what it left; written last."""
         return self.root / "days" / f"{day}.json"
+
+
+def files_of_day(day: date) -> list[str]:
+    """List the glob patterns of everything made on a day, below `$LDG_HOME/following`; its record is last.
+
+    That includes the people chosen on that day, with their events and models.
+    """
+    of_people = [f"choices/{day}.*", f"events/{day}", f"models/*/{day}", f"trainings/{day}-*.json"]
+    of_day = ["forecasts/date={}.parquet", "scores/date={}.parquet", "events/*/date={}.*", "models/*/*/{}"]
+    return [*of_people, *(pattern.format(day) for pattern in of_day), f"days/{day}.json"]

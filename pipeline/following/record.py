@@ -1,7 +1,9 @@
 """The track record: each day's forecasts and scores in their own files, replaced whole and marked revised."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -11,10 +13,13 @@ import msgspec
 import polars as pl
 
 from pipeline.decoded import decoded
-from pipeline.following.files import FollowingFiles
+from pipeline.following.files import FollowingFiles, files_of_day
 from pipeline.following.rule import FOLLOWING
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet, write_text
+from pipeline.locks import hold
 from pipeline.schemas import FOLLOWED, FORECAST_SCORES, FORECASTS, TRAININGS, Table
+
+LONGEST_WAIT = 6 * 3600.0  # seconds: the other process may be training
 
 
 @decoded
@@ -59,6 +64,42 @@ def forget_followed_days(lake: Lake) -> None:
     """No followed day is whole any more; what was published of it stays until it is replaced."""
     for day in reversed(followed_days(lake)):
         FollowingFiles.of(lake).record(day).unlink(missing_ok=True)
+
+
+def hold_following(lake: Lake, log: Callable[[str], None] | None) -> AbstractContextManager[int]:
+    """Hold the lock of whatever changes followed days."""
+    lock, happening = lake.lock("datasets", FOLLOWING), "the archive is being followed"
+    return hold(lock, happening, "ldg follow", LONGEST_WAIT, log)
+
+
+def undo_days(lake: Lake, first: date, log: Callable[[str], None] | None = None) -> list[date]:
+    """Remove the followed days from `first` on, with everything made on them; return them, in order.
+
+    The newest day goes first, and of each day its record last: after a kill, the same call goes on. The
+    archive's days in the lake stay.
+    """
+    with hold_following(lake, log):
+        followed = followed_days(lake)
+        if first not in followed:
+            are = f"followed are {followed[0]} to {followed[-1]}" if followed else "nothing is followed yet"
+            raise ValueError(f"{first} is not followed, so that it cannot be undone; {are}")
+        days = [day for day in followed if day >= first]
+        for day in reversed(days):
+            for pattern in files_of_day(day):
+                for path in sorted(lake.following.glob(pattern)):
+                    if path.is_dir():
+                        shutil.rmtree(path)
+                    else:
+                        path.unlink()
+        if first == followed[0]:
+            (lake.following / "start.txt").unlink(missing_ok=True)
+        return days
+
+
+def has_current_warehouse(lake: Lake) -> bool:
+    """Return whether the warehouse is newer than the last record of a day that was written or removed."""
+    days = lake.following / "days"
+    return lake.warehouse.exists() and lake.warehouse.stat().st_mtime_ns >= days.stat().st_mtime_ns
 
 
 def note_asked_start(lake: Lake, start: date) -> None:

@@ -17,12 +17,31 @@ FIRST = date(2024, 5, 1)
 DAYS = [FIRST + timedelta(days=number) for number in range(10)]
 
 
-def test_each_tick_follows_the_day_before_it() -> None:
-    context = build_schedule_context(scheduled_execution_time=datetime(2026, 3, 1, 12, 45, tzinfo=UTC))
-    _, follow_newest_day = schedules(Settings())
+def tick(settings: Settings) -> RunRequest:
+    moment = datetime(2026, 3, 1, 12, 45, tzinfo=UTC)
+    context = build_schedule_context(scheduled_execution_time=moment, resources={"settings": settings})
+    _, follow_newest_day = schedules(settings)
     request = follow_newest_day(context)
     assert isinstance(request, RunRequest)
-    assert (request.partition_key, request.run_key) == ("2026-02-28", "2026-02-28")
+    assert request.partition_key == request.run_key
+    return request
+
+
+def test_each_tick_follows_the_day_before_it_or_the_last_one_of_a_folder(tmp_path: Path) -> None:
+    assert tick(Settings(home=tmp_path)).run_key == "2026-02-28"
+    (tmp_path / "2026" / "02" / "11").mkdir(parents=True)
+    for path in ("2026-02-10-0.json.gz", "2026/02/11/2026-02-11-5.json.gz", "2026-03-01-0.json.gz"):
+        (tmp_path / path).touch()
+    assert tick(Settings(home=tmp_path, gharchive_url=str(tmp_path))).run_key == "2026-02-11"
+
+
+def test_a_day_after_the_end_of_a_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "2026-02-10-0.json.gz").touch()
+    settings = Settings(home=tmp_path / "home", gharchive_url=str(tmp_path))
+    job = build_definitions(settings).resolve_job_def("follow_day")
+    with pytest.raises(ValueError, match="ends on 2026-02-10: 2026-02-11 cannot be followed"):
+        job.execute_in_process(partition_key="2026-02-11", instance=DagsterInstance.ephemeral())
+    assert not settings.lake.github_accounts.exists()
 
 
 @pytest.mark.slow

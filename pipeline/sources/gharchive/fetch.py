@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from itertools import chain
 from pathlib import Path
 
 from pipeline.cluster.task import Log
@@ -29,7 +30,7 @@ from pipeline.sources.download import (
     patiently,
 )
 from pipeline.sources.gharchive.files import HourFile, load_knowledge, md5_of, raw_path, store_knowledge
-from pipeline.sources.gharchive.hours import ARCHIVE, file_name, hours_of_day, is_settled
+from pipeline.sources.gharchive.hours import ARCHIVE, HOUR_FILE, file_name, hours_of_day, is_settled
 from pipeline.sources.gharchive.reading import has_reading
 from pipeline.sources.gharchive.whole import GzipCheck, NotGzipError
 from pipeline.sources.part import CHUNK_BYTES, Part, locked_part
@@ -311,9 +312,7 @@ def _from_folder(
     held: HourFile | None,
     asked_at: datetime,
 ) -> HourFile:
-    name, base = file_name(day, hour), Path(settings.base)
-    sources = (base / name, base / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}" / name)
-    source = next((path for path in sources if path.is_file()), None)
+    source = hour_in_folder(Path(settings.base), day, hour)
     if source is None:
         raise NotThereError("not in the folder")
     if source.stat().st_size > settings.largest:
@@ -330,6 +329,20 @@ def _from_folder(
     examiner.end(arrival)
     part.place()
     return HourFile(day, hour, "ok", "", arrival.bytes, digest, digest, asked_at)
+
+
+def hour_in_folder(folder: Path, day: date, hour: int) -> Path | None:
+    """Find an hour's file in a folder that is flat or has `YYYY/MM/DD/` folders."""
+    name = file_name(day, hour)
+    places = (folder / name, folder / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}" / name)
+    return next((path for path in places if path.is_file()), None)
+
+
+def newest_day_in_folder(folder: Path, until: date) -> date | None:
+    """Find the newest day up to `until` of which a folder has an hour file."""
+    files = chain(folder.glob("*.json.gz"), folder.glob("????/??/??/*.json.gz"))
+    days = {match[1] for file in files if (match := HOUR_FILE.fullmatch(file.name))}
+    return max((day for day in map(date.fromisoformat, days) if day <= until), default=None)
 
 
 def _copy(source: Path, part: Part, examiner: _HourExaminer) -> Arrival:

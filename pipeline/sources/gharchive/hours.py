@@ -1,5 +1,6 @@
 """The archive's hours: where they are, how files are named, which exist, when a missing one is settled."""
 
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -8,6 +9,7 @@ FIRST_DAY = date(2011, 2, 12)  # of the archive
 PACIFIC = ZoneInfo("America/Los_Angeles")
 PACIFIC_DAYS = (date(2012, 3, 11), date(2014, 12, 31))
 SETTLED_AFTER = timedelta(hours=12)
+HOUR_FILE = re.compile(r"(\d{4}-\d\d-\d\d)-\d{1,2}\.json\.gz")  # its day
 
 
 def file_name(day: date, hour: int) -> str:

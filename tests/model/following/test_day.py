@@ -4,7 +4,7 @@ import shutil
 import time
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -18,7 +18,14 @@ from pipeline.following.bring import bring_window
 from pipeline.following.choice import stored_choice
 from pipeline.following.events import followed_events
 from pipeline.following.files import FollowingFiles
-from pipeline.following.record import DayRecord, followed_days, read_record, track_record, training_rows
+from pipeline.following.record import (
+    DayRecord,
+    followed_days,
+    read_record,
+    track_record,
+    training_rows,
+    undo_days,
+)
 from pipeline.following.rule import FollowRule
 from pipeline.following.window import DAY, Window, end_of
 from pipeline.lake import Lake, read_parquet
@@ -270,3 +277,41 @@ def test_people_chosen_anew_are_taken_on_by_what_the_days_say_and_not_by_when_th
     assert [record.challenger for record in records] == [
         record.challenger for record in records_of(one_by_one) if record
     ]
+
+
+def test_days_that_are_undone_leave_nothing_and_are_followed_again_with_the_same_bits(
+    brought: Path, followed_at_once: Lake, tmp_path: Path
+) -> None:
+    shorter, undone = copy_of(brought, tmp_path / "shorter"), tmp_path / "undone"
+    lake = Lake(Path(shutil.copytree(followed_at_once.home, undone)))
+    follow_until(shorter, RULE, FIRST, FIRST)
+    assert undo_days(lake, LATE) == list(Window(LATE, LAST))
+    assert files_of(lake) == files_of(shorter)
+    follow_until(lake, RULE, LAST)
+    assert_same(lake, followed_at_once)
+    assert not pl.concat(rows["revised"] for rows in whole_record(lake).values() if "revised" in rows).any()
+    undo_days(lake, START)
+    assert files_of(lake) == set()
+
+
+def files_of(lake: Lake) -> set[Path]:
+    return {path.relative_to(lake.following) for path in lake.following.rglob("*.*") if path.is_file()}
+
+
+def test_a_week_without_events_has_no_forecast_and_ends_with_the_next_event(
+    archive: Path, brought: Path, tmp_path: Path
+) -> None:
+    lake, rule = copy_of(brought, tmp_path), replace(RULE, reselect=12)
+    resumed, lines = LAST + 10 * DAY, list[str]()
+    shutil.copytree(archive, tmp_path / "archive")
+    write_days(tmp_path / "archive", WORLD, [resumed])
+    fetching = FetchSettings(base=str(tmp_path / "archive"))
+    bring_window(lake, Window(LAST, resumed), fetching, EventRules(), now=datetime(2026, 7, 1))
+    follow_until(lake, rule, resumed, FIRST, lines.append)  # with no event in the window of a choice
+    record = whole_record(lake)
+    as_of = set(record["forecasts"]["as_of"].dt.date())
+    quiet = {end_of(day).date() for day in Window(LAST + 7 * DAY, resumed - DAY)}
+    assert as_of == {end_of(day).date() for day in Window(START, resumed)} - quiet
+    assert sum("no forecast" in line for line in lines) == len(quiet)
+    as_forecast = record["forecast_scores"].filter(pl.col("how") == "as_forecast")
+    assert as_of > set(as_forecast["as_of"].dt.date())
