@@ -25,7 +25,7 @@ from model.state import State
 from model.stream import COMMUNICATION, Stream, load_stream
 from pipeline.event_table import has_event_table
 from pipeline.lake import read_parquet
-from pipeline.results.trained import STATE, read_facts
+from pipeline.results.trained import DATASET, STATE, read_facts
 from pipeline.variants import Variant
 
 NEAREST = 3  # names that an error suggests
@@ -190,7 +190,7 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
     """The trained model in `folder`, ready to predict.
 
     `dataset` is the folder of the event table it was trained on; where `folder` is `models/<dataset>/<key>`
-    of a home, it is found by itself. Of several seeds the first one forecasts.
+    of a home, or was trained on a frame, it is found by itself. Of several seeds the first one forecasts.
     """
     torch.set_num_threads(1)  # as in training, so that the bits are those of the stored predictions
     folder = Path(folder)
@@ -201,9 +201,12 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
             f"no finished training in {folder} ({fault}): train a model with `ldg train DATASET VARIANT` in "
             "a shell or with `from model import train` in Python, or pass the folder of a finished one"
         )
-    table = (
-        Path(dataset) if dataset is not None else home_of_training(folder) / "datasets" / summary["dataset"]
-    )
+    if dataset is not None:
+        table = Path(dataset)
+    elif has_event_table(folder / DATASET):
+        table = folder / DATASET
+    else:
+        table = home_of_training(folder) / "datasets" / summary["dataset"]
     if not has_event_table(table):
         raise FileNotFoundError(
             f"no event table in {table}: pass dataset, the folder of the table {summary['dataset']!r} "

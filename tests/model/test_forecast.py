@@ -1,6 +1,7 @@
 """A trained folder forecasts: names, probabilities and moments, for every family of variants."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -166,6 +167,16 @@ def test_a_text_is_a_name_before_it_is_a_number_and_an_int_is_always_a_number():
 def test_importing_the_package_imports_no_torch():
     code = "import sys, model; model.TrainingSettings; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_the_page_on_own_data_trains_on_frames(tmp_path, monkeypatch, capsys):
+    page = (ROOT / "docs" / "your-own-data.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "your-own-data.md", "exec"), {})
+    ranks = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:4].strip().isdecimal()]
+    assert ranks == ["1", "2", "3"] * 2
 
 
 @pytest.mark.slow
