@@ -28,6 +28,6 @@ print(model.predict(model.names[busiest], top=5))
 # %% And what would the model have said just before the last event, knowing what it knew then?
 last = events.row(-1, named=True)
 source, target = model.names[last["u"]], model.names[last["v"]]
-partners = model.predict(source, at=last["created_at"], top=len(model.names))
+partners = model.predict(source, at=last["created_at"], top=len(model.names)).frame()
 rank = partners["partner"].to_list().index(target) + 1
 print(f"{last['created_at']}: {source} met {target}, number {rank} of {partners.height} by probability")

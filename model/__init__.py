@@ -1,4 +1,4 @@
-"""DyRep and LDG on event tables as tensors: `train` a variant, `load` it, and let it predict.
+"""Models of event tables: `train` a variant, `load` it, and let it predict.
 
 `import model` imports no torch; the first use of `train` or `load` does.
 """
@@ -10,10 +10,16 @@ if TYPE_CHECKING:
     from model.forecast import load
     from model.identity import TrainingSettings
     from model.training import train
+    from pipeline.sources.own.frame import event_table_from_frame
 
-__all__ = ["TrainingSettings", "load", "train"]
+__all__ = ["TrainingSettings", "event_table_from_frame", "load", "train"]
 
-ROOMS = {"TrainingSettings": "model.identity", "load": "model.forecast", "train": "model.training"}
+ROOMS = {
+    "TrainingSettings": "model.identity",
+    "event_table_from_frame": "pipeline.sources.own.frame",
+    "load": "model.forecast",
+    "train": "model.training",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a function or a class

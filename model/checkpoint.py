@@ -50,7 +50,22 @@ def write_tensors(tensors: dict[str, Tensor], header: dict[str, Any], path: Path
     text = json.dumps(header)
     with replacing(path) as temporary:
         # Its `save_file` writes a file of its own beside ours first: left by a kill, nobody would know it.
-        temporary.write_bytes(save(tensors, metadata={HEADER: text, CHECKSUM: checksum(text, tensors)}))
+        metadata = {HEADER: text, CHECKSUM: checksum(text, tensors)}
+        temporary.write_bytes(with_sorted_metadata(save(tensors, metadata)))
+
+
+def with_sorted_metadata(content: bytes) -> bytes:
+    """Sort the metadata in a safetensors file's header, so that equal content gives equal bytes.
+
+    safetensors writes metadata in an order that differs from call to call. A file begins with the length of
+    its header in 8 bytes and the header as JSON, filled up with spaces to a multiple of 8.
+    """
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join((len(text).to_bytes(8, "little"), text, memoryview(content)[start:]))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -18,13 +18,14 @@ from model.encoder import Workspace
 from model.forward import advance_in_batches, current_embeddings
 from model.identity import SENDERS
 from model.parameters import Parameters, shapes_of
+from model.prediction import Prediction, late_note, uniform_note
 from model.ranking import Frequencies, partner_densities
 from model.run import generators
 from model.state import State
 from model.stream import COMMUNICATION, Stream, load_stream
 from pipeline.event_table import has_event_table
 from pipeline.lake import read_parquet
-from pipeline.results.trained import STATE, read_facts
+from pipeline.results.trained import DATASET, STATE, read_facts
 from pipeline.variants import Variant
 
 NEAREST = 3  # names that an error suggests
@@ -34,36 +35,40 @@ class Forecaster(ABC):
     """What every trained model can do: name a node's likeliest next partners.
 
     A family of models gives `probabilities`; names of nodes and the answer's form are the same for all.
+    `last_event` is the time of the last event of the data.
     """
 
-    def __init__(self, dataset: str, names: Sequence[str]) -> None:
-        self.dataset, self.names = dataset, list(names)
+    def __init__(self, dataset: str, names: Sequence[str], last_event: datetime | None = None) -> None:
+        self.dataset, self.names, self.last_event = dataset, list(names), last_event
         self.nodes = {name: node for node, name in enumerate(self.names)}
 
     @abstractmethod
     def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
         """Of each node (N), that it is the partner of `node` in its next communication at `at`."""
 
-    def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> pl.DataFrame:
-        """The likeliest partners of the next communication of `node`, the likeliest first.
+    def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> Prediction:
+        """Forecast the likeliest partners of the next communication of `node`, the likeliest first.
 
-        `node` is a name in the dataset, or a node's number. The forecast sees every event before `at` (none:
-        every event there is). Probabilities sum to 1 over all other nodes, of which the `top` are returned:
-        columns `partner` (its name), `node` (its number) and `probability`.
+        A text is the name of a node if a node has that name, else a text of digits is a node's number; an int
+        is always a number. The forecast sees every event before `at` (none: every event there is).
+        Probabilities sum to 1 over all other nodes, of which the `top` are returned. Print the answer, or
+        take its `frame()`: columns `partner` (its name), `node` (its number) and `probability`.
         """
         if top < 1:
             raise ValueError(f"top takes 1 or more, not {top}")
         source = self.number_of(node)
         probabilities = self.probabilities(source, at)
         likeliest = np.argsort(-probabilities, kind="stable")
-        likeliest = likeliest[likeliest != source][:top]
-        return pl.DataFrame(
+        likeliest = likeliest[likeliest != source]
+        partners = pl.DataFrame(
             {
-                "partner": [self.names[partner] for partner in likeliest],
-                "node": likeliest.astype(np.int32),
-                "probability": probabilities[likeliest],
+                "partner": [self.names[partner] for partner in likeliest[:top]],
+                "node": likeliest[:top].astype(np.int32),
+                "probability": probabilities[likeliest[:top]],
             }
         )
+        notes = (*late_note(at, self.last_event), *uniform_note(probabilities[likeliest]))
+        return Prediction(self.names[source], partners, notes)
 
     @staticmethod
     def position_before(at: datetime | None, stream: Stream, learned: int) -> int:
@@ -79,17 +84,25 @@ class Forecaster(ABC):
         return position
 
     def number_of(self, node: str | int) -> int:
-        """The number of a node given by name or number; an unknown one is refused with the nearest names."""
+        """Return the number of a node given by name or number; an unknown one is refused.
+
+        The rule is that of `predict`.
+        """
         if isinstance(node, str):
             if node in self.nodes:
                 return self.nodes[node]
+            if node.isdecimal():
+                return self.number_of(int(node))
             nearest = get_close_matches(node, self.names, NEAREST, cutoff=0.0)
             raise ValueError(
                 f"node takes the name of a node of {self.dataset!r}, not {node!r}; "
                 f"the nearest names are {', '.join(map(repr, nearest))}"
             )
         if not 0 <= node < len(self.names):
-            raise ValueError(f"node takes 0…{len(self.names) - 1} in {self.dataset!r}, not {node}")
+            raise ValueError(
+                f"node takes a name, or a number from 0 to {len(self.names) - 1}, in {self.dataset!r}, "
+                f"not {node}"
+            )
         return int(node)
 
 
@@ -109,7 +122,7 @@ class DensityForecaster(Forecaster):
     """A trained DyRep, LDG, GCN or GAT: partners by conditional density, as the test period is ranked."""
 
     def __init__(self, stream: Stream, names: Sequence[str], trained: Trained) -> None:
-        super().__init__(stream.name, names)
+        super().__init__(stream.name, names, stream.moment(len(stream)))
         self.stream, self.trained = stream, trained
         self.parameters = Parameters(shapes_of(trained.variant, trained.width), trained.learned.weights)
         frequent = trained.variant.frequency
@@ -177,18 +190,23 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
     """The trained model in `folder`, ready to predict.
 
     `dataset` is the folder of the event table it was trained on; where `folder` is `models/<dataset>/<key>`
-    of a home, it is found by itself. Of several seeds the first one forecasts.
+    of a home, or was trained on a frame, it is found by itself. Of several seeds the first one forecasts.
     """
     torch.set_num_threads(1)  # as in training, so that the bits are those of the stored predictions
     folder = Path(folder)
     summary = read_facts(folder)
     if summary is None:
+        fault = "model.json is missing" if folder.is_dir() else "there is no such folder"
         raise FileNotFoundError(
-            f"no finished training in {folder} (model.json is missing): train it with model.train"
+            f"no finished training in {folder} ({fault}): train a model with `ldg train DATASET VARIANT` in "
+            "a shell or with `from model import train` in Python, or pass the folder of a finished one"
         )
-    table = (
-        Path(dataset) if dataset is not None else home_of_training(folder) / "datasets" / summary["dataset"]
-    )
+    if dataset is not None:
+        table = Path(dataset)
+    elif has_event_table(folder / DATASET):
+        table = folder / DATASET
+    else:
+        table = home_of_training(folder) / "datasets" / summary["dataset"]
     if not has_event_table(table):
         raise FileNotFoundError(
             f"no event table in {table}: pass dataset, the folder of the table {summary['dataset']!r} "

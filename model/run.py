@@ -79,6 +79,12 @@ def new_run(stream: Stream, variant: Variant, settings: TrainingSettings) -> Run
             f"{variant.key} takes networks of up to {rule.LARGE:,} nodes, {stream.name!r} has "
             f"{stream.nodes:,}: graph networks pass over all pairs; DyRep, LDG and REM take it"
         )
+    if rule.is_large(stream.nodes) and variant.attention not in rule.COMPILED_ATTENTIONS:
+        raise ValueError(
+            f"{variant.key} has the attention {variant.attention!r}, which takes networks of up to "
+            f"{rule.LARGE:,} nodes, {stream.name!r} has {stream.nodes:,}: the engine for larger networks has "
+            f"kernels for {', '.join(rule.COMPILED_ATTENTIONS)}; train on fewer nodes, or choose one of these"
+        )
     d = width_of(variant, settings.d)
     parameters = initial_parameters(variant, d, generators(settings.seeds, "weights"))
     return Run(

@@ -17,14 +17,15 @@ from model.stream import load_stream
 from pipeline.event_table import read_metadata
 from pipeline.lake import read_parquet
 from pipeline.rem_variants import RemVariant
-from pipeline.results.trained import CHECKPOINT, FACTS, finished
+from pipeline.results.trained import CHECKPOINT, DATASET, FACTS, finished
+from pipeline.sources.own.frame import Frame, event_table_from_frame
 from pipeline.variants import Variant, model_named
 
 __all__ = ["TrainingSettings", "train"]
 
 
 def train(
-    dataset_folder: Path | str,
+    dataset_folder: Path | str | Frame,
     variant: Variant | RemVariant | str,
     settings: TrainingSettings | RemSettings,
     folder: Path | str,
@@ -35,6 +36,9 @@ def train(
     """Train `variant` on the event table in `dataset_folder`, write everything kept of it to `folder`, and
     return model.json. A variant may be given by its key, for instance `dyrep-bilinear`.
 
+    `dataset_folder` may be a Polars or pandas frame of events with the columns `source`, `target`, `time` and
+    perhaps `type`: `event_table_from_frame` writes it as the event table `dataset` in `folder`.
+
     A training that was killed goes on from its last checkpoint and ends bit-identical to one that was not; a
     finished one of the same table, variant and settings is not repeated (`log` says so). A checkpoint that
     does not fit is refused; `start_over` discards it. Training takes one thread: two trainings side by side
@@ -43,7 +47,11 @@ def train(
     """
     torch.set_num_threads(threads)
     keep_freed_memory()
-    dataset_folder, folder = Path(dataset_folder), Path(folder)
+    folder = Path(folder)
+    if not isinstance(dataset_folder, Path | str):
+        type_column = "type" if "type" in dataset_folder.columns else None
+        dataset_folder = event_table_from_frame(dataset_folder, folder / DATASET, type=type_column)
+    dataset_folder = Path(dataset_folder)
     if isinstance(variant, str):
         variant = model_named(variant, read_metadata(dataset_folder)["relations"])
     if isinstance(variant, RemVariant):

@@ -27,10 +27,12 @@ def export(dataset: str, form: str, folder: Path) -> None:
     """Write DATASET as a folder that other tools read: events with their splits, nodes and associations."""
     table = stored_table(home_to_read().lake, dataset)
     from pipeline.export import export as write_export
+    from pipeline.text import printable
 
     try:
         meaning = write_export(table, form, folder)
     except FileExistsError as error:
         raise WrongInputError(str(error)) from None
     counts = ", ".join(f"{count:,} {split}" for split, count in meaning["events"].items())
-    click.echo(f"{meaning['title']}: {sum(meaning['events'].values()):,} events ({counts}) in {folder}")
+    events = f"{sum(meaning['events'].values()):,} events ({counts})"
+    click.echo(f"{printable(meaning['title'])}: {events} in {folder}")

@@ -12,20 +12,21 @@ from assets.cli.home import WrongInputError, home_to_read, stored_table
 @click.argument("node")
 @click.option("--variant", help="A trained variant; without it, the relational-event model if trained.")
 @click.option(
-    "--at", type=click.DateTime(), help="As of this moment of the test period; without it, the end."
+    "--at", type=click.DateTime(), help="As of this moment of the test period or later; without it, the end."
 )
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many partners.")
 def predict(dataset: str, node: str, variant: str | None, at: datetime | None, top: int) -> None:
-    """Print the likeliest partners of the next communication of NODE, a name or number in DATASET.
+    """Print the likeliest partners of the next communication of NODE in DATASET.
 
-    It asks any trained model of any dataset, whatever the date is; the published forecast of the archive that
-    `ldg follow` follows is printed by `ldg forecast`.
+    NODE is the name of a node if a node has that name; else a text of digits is the number of a node, from 0
+    in the order of nodes.parquet. Any trained model of any dataset can be asked; the published forecast of
+    the archive that `ldg follow` follows is printed by `ldg forecast`.
     """
     lake = home_to_read().lake
     table = stored_table(lake, dataset)
     from pipeline.rem_variants import REM
-    from pipeline.results.predictions import along
     from pipeline.results.trained import current_variants, showcase
+    from pipeline.text import printable
     from pipeline.variant_names import HISTORY, variant_key
 
     trained = {one.key: one for one in current_variants(lake, dataset)}
@@ -36,25 +37,11 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     relations = table.metadata["relations"]
     best = trained.get(variant_key(REM, HISTORY)) or showcase(list(trained.values()), relations)
     chosen = trained[variant] if variant else best
-    is_number = node.isdecimal() and node not in table.nodes["name"]
     from model import load
 
     try:
-        partners = load(chosen.folder, lake.dataset(dataset)).predict(
-            int(node) if is_number else node, at, top
-        )
+        prediction = load(chosen.folder, lake.dataset(dataset)).predict(node, at, top)
     except ValueError as error:
         raise WrongInputError(str(error)) from None
-    click.echo(f"{table.title}: next partners of {node}, by {chosen.label(relations)}")
-    for number, partner in enumerate(partners.iter_rows(named=True), start=1):
-        reason = f"  ({along(partner['why'], partner['edge_type'])})" if "why" in partner else ""
-        times = expected_time(partner.get("within_day"), partner.get("expected_days"))
-        click.echo(f"{number:>4}  {partner['probability']:>7.1%}  {partner['partner']}{times}{reason}")
-
-
-def expected_time(within_day: float | None, expected_days: float | None) -> str:
-    """When to expect an event, in words; nothing where that is not learned."""
-    if within_day is None or expected_days is None:
-        return ""
-    when = f"{expected_days:.0f} days" if expected_days >= 2 else f"{24 * expected_days:.0f} h"
-    return f", {within_day:.0%} within a day, expected in {when}"
+    title = f"{table.title}: next partners of {prediction.node}, by {chosen.label(relations)}"
+    click.echo(f"{printable(title)}\n{prediction}")

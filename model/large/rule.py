@@ -7,6 +7,8 @@ whose cost grows with events alone.
 """
 
 LARGE: int = 2_000
+# Attentions with a kernel in `model.large.forward`; it would move any other by DyRep's rule.
+COMPILED_ATTENTIONS = ("association", "random", "learned")
 
 
 def is_large(nodes: int) -> bool:

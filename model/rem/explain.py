@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from model.history.moment import LONG_AGO
 from model.history.reading import Answers, Pass
 from model.history.registry import Statistic
 from model.rem.audience import NOBODY, audience_of
@@ -147,6 +148,8 @@ def statistic_in_words(group: str, of: Mapping[str, float]) -> str:
 
 
 def ago(logarithm: float) -> str:
-    """How long ago, from log(1 + minutes)."""
+    """Say how long ago, from log(1 + minutes), which statistics count up to `LONG_AGO`."""
     minutes = float(np.expm1(logarithm))
+    if round(minutes / 1440) >= round(LONG_AGO / 1440):
+        return "more than 2 years ago"
     return f"{round(minutes / 1440)} days ago" if minutes >= 2880 else f"{duration(60 * minutes)} ago"

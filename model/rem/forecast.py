@@ -15,6 +15,7 @@ from model.forecast import Forecaster
 from model.history.events import load_events, statistics_of_events
 from model.history.own import OwnMemory
 from model.history.reading import Pass
+from model.prediction import Prediction
 from model.rem.explain import explain
 from model.rem.ldg import LDG_WEIGHTS, FrozenLdg
 from model.rem.network import layout_of, log_intensity
@@ -37,9 +38,10 @@ class RemForecaster(Forecaster):
     """The first seed's weights, and the history of the stream as far as a forecast asks for it."""
 
     def __init__(self, folder: Path, table: Path, summary: dict[str, Any], names: Sequence[str]) -> None:
-        super().__init__(summary["dataset"], names)
-        self.variant = RemVariant(**json_with_tuples(summary["variant"]))
         self.events = load_events(table)
+        stream = self.events.stream
+        super().__init__(summary["dataset"], names, stream.moment(len(stream)))
+        self.variant = RemVariant(**json_with_tuples(summary["variant"]))
         if self.events.stream.fingerprint != summary["fingerprint"]:
             raise ValueError(
                 f"{folder} was trained on another event table than the one in {table}: train it again"
@@ -82,25 +84,27 @@ class RemForecaster(Forecaster):
         total[node] = -torch.inf
         return total.softmax(0).numpy()
 
-    def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> pl.DataFrame:
-        """As for every model, with what carries each forecast.
+    def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> Prediction:
+        """Forecast as every model does, with columns that explain each partner and say when to expect it.
 
-        `why` says it in words; `contributions` is what each group of statistics adds to log λ against the
-        average candidate; `edge_type` is the edge type along which such an event most probably comes, null
-        where it is the base rate. Where waiting times are learned, `within_day` is the probability that the
-        node acts on the partner within a day, and `expected_days` when to expect it; else they are null.
+        `why` gives the reason in words; `contributions` is what each group of statistics adds to log λ
+        against the average candidate; `edge_type` is the edge type along which such an event most probably
+        comes, null where it is the base rate. Where waiting times are learned, `within_day` is the
+        probability that the node acts on the partner within a day, and `expected_days` when to expect it;
+        else they are null.
         """
-        rows = super().predict(node, at, top)
-        source = self.number_of(node)
+        prediction = super().predict(node, at, top)
+        rows, source = prediction.partners, self.number_of(node)
         partners = rows["node"].to_numpy()
         explanation = explain(self.reading, self.weights, self.layout, source, self.second_of(at), partners)
         places = np.searchsorted(explanation.candidates, partners).tolist()
-        return rows.with_columns(
+        rows = rows.with_columns(
             why=pl.Series(map(explanation.why, places), dtype=pl.String),
             contributions=pl.Series(map(explanation.contributions, places)),
             edge_type=pl.Series(map(explanation.edge_type, places), dtype=pl.Int32),
             **self.times(source, partners.astype(np.int64), self.second_of(at)),
         )
+        return replace(prediction, partners=rows)
 
     def times(self, node: int, partners: np.ndarray, now: float) -> dict[str, pl.Series | pl.Expr]:
         """Columns that say when `node` acts on each of `partners`."""

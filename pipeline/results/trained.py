@@ -23,6 +23,7 @@ from pipeline.variants import Variant, in_print_order, variant_title
 # In the folder of a training.
 FACTS = "model.json"  # written last
 CHECKPOINT = "checkpoint.safetensors"  # what an unfinished training goes on from
+DATASET = "dataset"  # the event table of a training on a frame, beside what was learned from it
 WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
 
 

@@ -115,7 +115,12 @@ def test_the_commands_and_snippets_of_the_tutorial_run_in_their_order(
         if not any(words in block for words in BY_HAND):
             printed += paste(block, tmp_path, settings)
     printed += called([sys.executable, "-c", "\n".join(blocks(tutorial, "python"))], tmp_path, settings)
-    for words in ("next partners of isbek50, by DyRep", "next partners of ann", "isbek50", "probability"):
+    for words in (
+        "next partners of isbek50, by DyRep",
+        "next partners of ann",
+        "isbek50",
+        "a uniform forecast",
+    ):
         assert words in printed
 
 
@@ -128,8 +133,8 @@ def test_the_five_lines_of_python_and_the_query_of_the_readme_run(
     exec(python.replace("data/sample", str(sample_home)), {})
     printed = capsys.readouterr().out
     assert len(python.splitlines()) == 5
-    assert "probability" in printed
-    assert "why" in printed
+    assert "% within a day, expected in" in printed
+    assert "ago" in printed
     answer = warehouse.sql(query)
     assert answer.columns == ["dataset", "predictor", "mar", "hits_at_10", "beats_baselines"]
     assert ("github", "REM, history") in [row[:2] for row in answer.fetchall()]

@@ -3,6 +3,8 @@
 import json
 import random
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from model.training import TrainingSettings, train
 from pipeline.variants import variant_with_key, variants_for
 from tests.model.test_training import assert_identical, contents
 from tests.small_world import RELATIONS
+from tests.whole_system import ROOT
 
 SETTINGS = TrainingSettings(seeds=(0, 1), epochs=2, batch=10, d=4, snapshots=4, checkpoint_minutes=0)
 VARIANT = variant_with_key("ldg_learned_sparse-bilinear", variants_for(RELATIONS))
@@ -105,6 +108,26 @@ CHANGES: dict[str, Any] = {
     "measured": lambda measured: [[[value + 1 for value in row] for row in epoch] for epoch in measured],
     "seconds": lambda seconds: seconds + 1,
 }
+
+
+def test_equal_content_gives_the_same_bytes_in_every_process_and_write(tmp_path: Path) -> None:
+    script = """if True:
+        import sys, pathlib, torch
+        from model.checkpoint import write_tensors
+        folder, process = sys.argv[1:]
+        for number in range(8):
+            tensors = {"weights": torch.ones(3), "losses": torch.zeros(2, dtype=torch.float64)}
+            path = pathlib.Path(folder, f"{process}{number}.safetensors")
+            write_tensors(tensors, {"title": "déjà vu", "epoch": 3}, path)
+    """
+    for process in ("first", "second"):
+        subprocess.run([sys.executable, "-c", script, tmp_path, process], cwd=ROOT, check=True)
+    files = list(tmp_path.iterdir())
+    assert len(files) == 16
+    assert len({file.read_bytes() for file in files}) == 1
+    tensors, header = read_tensors(files[0])
+    assert header == {"title": "déjà vu", "epoch": 3}
+    assert torch.equal(tensors["weights"], torch.ones(3))
 
 
 def test_every_field_of_the_header_is_tried(checkpoint: Path) -> None:

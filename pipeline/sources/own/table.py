@@ -1,6 +1,6 @@
 """The event table of one's own events: rows read from CSV or Parquet, sorted out and counted."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -46,6 +46,30 @@ def own_table(name: str, folder: Path) -> EventTable:
         names = listed["name"].to_list()
         own_columns["nodes"] = keys.nodes.columns
         node_values = as_numbers(listed, keys.nodes.columns, keys.nodes.file, "nodes", toml)
+    try:
+        return assemble_table(
+            name, keys, keys.title or folder.name, rows, graphs, names, own_columns, node_values
+        )
+    except ValueError as error:
+        raise OwnDataError(f"{toml}: {error}") from error
+
+
+def assemble_table(
+    name: str,
+    keys: DatasetToml,
+    title: str,
+    rows: pl.DataFrame,
+    graphs: dict[str, pl.DataFrame],
+    names: Collection[str],
+    own_columns: Mapping[str, Sequence[str]] | None = None,
+    node_values: pl.DataFrame | None = None,
+) -> EventTable:
+    """Build the event table of the rows and graphs between `names`, with the final graph that `keys` ask for.
+
+    `rows` has source, target, type, kind, created_at and own columns; each of `graphs`, by snapshot, has
+    relation, source, target.
+    """
+    relations, final = keys.kinds.relations, keys.associations.final
     rows, dropped = among(rows, names, "events")
     for snapshot, frame in graphs.items():
         graphs[snapshot], left_out = among(frame, names, f"{snapshot} associations", loops=True)
@@ -60,27 +84,24 @@ def own_table(name: str, folder: Path) -> EventTable:
     elif final == "events":
         graphs[FINAL] = ties.select("relation", "source", "target")
     columns = ("relation", "snapshot", "source", "target")
-    try:
-        return build_event_table(
-            name=name,
-            title=keys.title or folder.name,
-            description=keys.description,
-            rows=rows,
-            node_names=names,
-            split=split,
-            own_relations=relations,
-            associations=pl.concat(
-                frame.with_columns(snapshot=pl.lit(snapshot)).select(columns)
-                for snapshot, frame in graphs.items()
-            ),
-            association_events=ties,
-            entries_per_association=keys.associations.entries_per_association,
-            dropped=dropped,
-            own_columns=own_columns,
-            node_values=node_values,
-        )
-    except ValueError as error:
-        raise OwnDataError(f"{toml}: {error}") from error
+    return build_event_table(
+        name=name,
+        title=title,
+        description=keys.description,
+        rows=rows,
+        node_names=list(names),
+        split=split,
+        own_relations=relations,
+        associations=pl.concat(
+            frame.with_columns(snapshot=pl.lit(snapshot)).select(columns)
+            for snapshot, frame in graphs.items()
+        ),
+        association_events=ties,
+        entries_per_association=keys.associations.entries_per_association,
+        dropped=dropped,
+        own_columns=own_columns,
+        node_values=node_values,
+    )
 
 
 def read_own_events(toml: Path, keys: DatasetToml) -> pl.DataFrame:

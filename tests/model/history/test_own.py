@@ -139,5 +139,5 @@ def test_a_column_that_decides_who_is_next_is_learned_from(tmp_path: Path) -> No
     guessing, class_known = (CLASSES * SHOPS - 1) / 2, (SHOPS - 1) / 2  # 5.5 and 1.5
     assert mean_rank[False] > 0.9 * guessing
     assert mean_rank[True] < class_known + 0.5
-    forecast = load(tmp_path / "model True", tmp_path / "table True").predict(0)
+    forecast = load(tmp_path / "model True", tmp_path / "table True").predict(0).frame()
     assert {"own", "own_pair"} <= set(forecast["contributions"][0])

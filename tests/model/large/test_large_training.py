@@ -69,7 +69,7 @@ def test_a_killed_training_of_a_large_network_ends_as_one_that_was_not(
     name, _, interaction = key.partition("-")
     trained = TrainedVariant(tmp_path / "whole" / key, "crowd", name, interaction, summary)
     assert ranked_events(trained, table).height == rankings.height
-    likeliest = load(tmp_path / "whole" / key, crowd_table).predict(3, top=10)
+    likeliest = load(tmp_path / "whole" / key, crowd_table).predict(3, top=10).frame()
     stored = pl.read_parquet(tmp_path / "whole" / key / "predictions.parquet").filter(pl.col("node") == 3)
     assert likeliest["node"].to_list() == stored["partner"].to_list()
 

@@ -192,7 +192,7 @@ def test_nothing_lists_all_pairs_of_twenty_thousand_nodes(
     tracemalloc.start()
     try:
         train_rem(tmp_path / "table", RemVariant(), replace(FEW, seeds=(0,), epochs=1), tmp_path / "model")
-        forecast = load(tmp_path / "model", tmp_path / "table").predict(1, top=3)
+        forecast = load(tmp_path / "model", tmp_path / "table").predict(1, top=3).frame()
         largest = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

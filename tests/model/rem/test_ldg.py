@@ -186,7 +186,7 @@ def test_a_training_keeps_what_every_variant_keeps_and_forecasts_without_ldg_bes
     contributions = pl.read_parquet(folder / "contributions.parquet")
     assert f"ldg_{variant.of_ldg}" in set(contributions["group"])
     apart = folder.rename(tmp_path / variant.key)
-    forecast = load(apart, ldg_table).predict(3)
+    forecast = load(apart, ldg_table).predict(3).frame()
     stored = pl.read_parquet(apart / "predictions.parquet").filter(pl.col("node") == 3)
     assert forecast["node"].to_list() == stored["partner"].to_list()
     np.testing.assert_allclose(forecast["probability"], stored["density"], atol=1e-5)

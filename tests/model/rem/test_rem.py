@@ -11,6 +11,7 @@ import torch
 from model import load
 from model.checkpoint import CheckpointError, read_tensors
 from model.history.events import Events, load_events
+from model.history.moment import LONG_AGO
 from model.history.reading import Answers, Pass
 from model.history.registry import listed
 from model.history.standard import Standard
@@ -265,7 +266,7 @@ def test_contributions_of_a_linear_model_are_its_terms(toy_events: Events) -> No
 def test_a_forecast_gives_the_reasons_stored_with_the_prediction(toy_dataset: Path, trained: Path) -> None:
     stored = pl.read_parquet(trained / "reasons.parquet").filter(pl.col("node") == 3)
     added = pl.read_parquet(trained / "contributions.parquet").filter(pl.col("node") == 3)
-    forecast = load(trained, toy_dataset).predict(3)
+    forecast = load(trained, toy_dataset).predict(3).frame()
     assert forecast["node"].to_list() == stored["partner"].to_list()
     assert forecast["why"].to_list() == stored["why"].to_list()
     assert forecast["edge_type"].to_list() == stored["edge_type"].to_list()
@@ -288,3 +289,10 @@ def test_a_forecast_is_explained_in_words() -> None:
         reason_sentence(added, statistics) == "met 3 h ago; answered by 1 h ago; 4 common partners; tied to"
     )
     assert reason_sentence({"clock": 0.0}, statistics) == "nothing in particular"
+
+
+def test_a_meeting_longer_ago_than_statistics_count_is_more_than_two_years_ago() -> None:
+    statistics = {"since_ab": float(np.float32(np.log1p(LONG_AGO))), "seen_ab": 1.0, "seen_ba": 0.0}
+    assert reason_sentence({"pair": 1.0}, statistics) == "met more than 2 years ago"
+    statistics["since_ab"] = float(np.log1p(LONG_AGO - 1440))
+    assert reason_sentence({"pair": 1.0}, statistics) == "met 729 days ago"

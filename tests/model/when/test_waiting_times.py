@@ -93,11 +93,11 @@ def test_a_relational_event_model_says_when_once_waiting_times_are_learned(
 ) -> None:
     settings = RemSettings(seeds=(0,), epochs=1, batch=16, candidates=5, hidden=(8, 4), base_hidden=(6, 3))
     train_rem(waiting_dataset, RemVariant(), settings, tmp_path)
-    rows = load(tmp_path, waiting_dataset).predict(3, top=4)
+    rows = load(tmp_path, waiting_dataset).predict(3, top=4).frame()
     assert rows["within_day"].is_between(0, 1).all()
     assert (rows["expected_days"] > 0).all()
     learned = waiting_folder / "waiting_times.json"
     text = learned.read_text(encoding="utf-8")
     learned.unlink()
-    assert load(tmp_path, waiting_dataset).predict(3, top=4)["within_day"].null_count() == 4
+    assert load(tmp_path, waiting_dataset).predict(3, top=4).frame()["within_day"].null_count() == 4
     learned.write_text(text, encoding="utf-8")
