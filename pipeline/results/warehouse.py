@@ -10,7 +10,7 @@ from pipeline.following.record import track_record
 from pipeline.lake import Lake, read_parquet, replacing
 from pipeline.results import published
 from pipeline.results.dataset_stats import dataset_stats
-from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
+from pipeline.results.home_views import add_archive_views, add_training_views, create_home_macros
 from pipeline.results.predictions import predictions
 from pipeline.results.stored import missing_columns, result_rows
 from pipeline.results.tables import create, create_macros, create_view, insert
@@ -53,7 +53,7 @@ def build_warehouse(lake: Lake) -> Path:
         with duckdb.connect(str(temporary)) as warehouse:
             warehouse.begin()
             create(warehouse, LEFT_OUT)
-            create_home_files(warehouse, lake)
+            create_home_macros(warehouse, lake)
             add_archive(warehouse, lake)
             add_datasets(warehouse, lake)
             add_trainings(warehouse, lake)

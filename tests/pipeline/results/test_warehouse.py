@@ -25,6 +25,7 @@ from pipeline.results import published
 from pipeline.results.baselines import baselines
 from pipeline.results.dataset_stats import dataset_stats
 from pipeline.results.metrics import write_link_prediction
+from pipeline.results.tables import sql_literal
 from pipeline.results.warehouse import build_warehouse
 from pipeline.schemas import (
     PUBLISHED,
@@ -312,6 +313,29 @@ def test_an_attached_warehouse_reads_the_home_it_was_built_at(full: Lake) -> Non
     with duckdb.connect() as session:
         session.execute("attach ? as home (read_only)", [str(full.warehouse)])
         assert session.execute("select distinct actor from home.github_events").fetchall() == [("ann",)]
+
+
+@pytest.mark.parametrize("opened", ["copy", "original", "nothing"])
+def test_a_session_that_would_read_the_files_of_another_home_is_refused_until_it_names_one(
+    full: Lake, lake: Lake, tmp_path: Path, opened: str
+) -> None:
+    """The copy has one day less than the home where its warehouse was built."""
+    shutil.rmtree(copy_of(full, lake).github_events / f"date={DAYS[0]}")
+    if opened == "copy":
+        session = duckdb.connect(lake.warehouse, config={"temp_directory": str(tmp_path / "own")})
+    else:
+        session = duckdb.connect(full.warehouse if opened == "original" else ":memory:", opened == "original")
+        session.execute("attach ? as attached (read_only)", [str(lake.warehouse)])
+    catalog = lake.warehouse.stem if opened == "copy" else "attached"
+    with session:
+        for view in ("github_events", "rankings"):
+            with pytest.raises(duckdb.Error, match=rf"lies in .*{lake.home}.*SET VARIABLE ldg_home = '"):
+                session.execute(f"select count(*) from {catalog}.{view}")
+        session.execute(f"set variable ldg_home = {sql_literal(str(lake.home))}")
+        days = session.execute(f"select count(*) from {catalog}.github_events").fetchall()
+        if opened != "copy":
+            session.execute("detach attached")  # else it stays with everyone who has the original open
+    assert days == [(len(DAYS) - 1,)]
 
 
 def test_a_training_is_listed_with_what_its_folder_holds(full: Lake) -> None:
