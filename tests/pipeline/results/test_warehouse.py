@@ -547,6 +547,33 @@ def test_what_a_killed_build_and_an_interrupted_session_of_a_user_left_does_not_
     assert query(lake, "select count(*) from dataset_events") == [(300,)]
 
 
+SMALL_DISK = """
+import resource, sys
+from pathlib import Path
+from pipeline.lake import Lake
+from pipeline.results.warehouse import build_warehouse
+lake = Lake(Path(sys.argv[1]))
+most = lake.warehouse.stat().st_size // 2
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+try:
+    build_warehouse(lake)
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_disk_without_room_for_a_new_warehouse_leaves_the_old_one_and_is_told(
+    full: Lake, lake: Lake
+) -> None:
+    """A limit on the size of files fails as a full disk does."""
+    before = copy_of(full, lake).warehouse.read_bytes()
+    command = [sys.executable, "-c", SMALL_DISK, str(lake.home)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert lake.warehouse.read_bytes() == before
+    assert told.startswith(f"{lake.warehouse} could not be rebuilt, and stays as it was")
+    assert list(lake.home.glob(".warehouse*")) == []
+
+
 # --- the paper's tables
 
 
