@@ -680,7 +680,12 @@ def test_an_interaction_beyond_the_papers_has_its_own_cells_and_line(
     write_link_prediction(lake)
     build_warehouse(lake)
     with held(lake):
-        assert query(lake, "select variant from table_3") == [("dyrep",), ("ldg_learned_sparse",)]
+        rows = query(lake, "select variant, interaction, mar_concat, mar_bilinear from table_3")
+        assert [row[:2] for row in rows] == [
+            ("dyrep", None),
+            ("ldg_learned_sparse", None),
+            ("brand_new", "branching"),
+        ]
         cells = query(lake, "select variant, interaction, printed from table_3_cells where metric = 'mar'")
         assert {row[:2] for row in cells} == {
             ("dyrep", "concat"),
@@ -690,8 +695,12 @@ def test_an_interaction_beyond_the_papers_has_its_own_cells_and_line(
         }
         (beyond,) = (row[2] for row in cells if row[0] == "brand_new")
         shown = terminal_text(lake)
-    assert "brand_new, branching" in shown
-    assert beyond in shown
+    assert rows[-1][2:] == (beyond, beyond)
+    for predictor in ("brand_new, branching", "online recency"):
+        (line,) = (line for line in shown.splitlines() if predictor in line)
+        mar_concat, mar_bilinear, hits_concat, hits_bilinear = map(str.strip, line.split("│")[3:-1])
+        assert mar_concat == mar_bilinear != "", "the value stands in both columns"
+        assert hits_concat == hits_bilinear != ""
 
 
 @pytest.mark.parametrize(("mar", "hits", "reached"), [(70.8, 0.25, True), (70.9, 0.24, False)])
