@@ -15,6 +15,7 @@ from dagster import (
     MetadataValue,
     ResourceParam,
     asset,
+    get_dagster_logger,
 )
 
 from assets.chain import EVENT_TABLE, NO_LEARN_BASELINES, RENEWED_MODELS, TRAINED_MODELS, WAITING_TIMES
@@ -81,7 +82,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         from pipeline.show.figures.thumbnail import thumbnail
 
         lake = settings.lake
-        with results_shared(lake, datasets):
+        with results_shared(lake, datasets, get_dagster_logger().info):
             drawn = {
                 f"{dataset}: {figure.title}": MetadataValue.md(
                     inline_picture(figure.title, thumbnail(figure.svg))
@@ -112,7 +113,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
     )
     def warehouse(settings: ResourceParam[Settings]) -> MaterializeResult:
         """Every table in one DuckDB file, replaced as a whole: readers never see half of it."""
-        with results_shared(settings.lake, datasets):
+        with results_shared(settings.lake, datasets, get_dagster_logger().info):
             path = build_warehouse(settings.lake)
         with duckdb.connect(str(path), read_only=True) as connection:
             names = [
@@ -140,7 +141,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         """One self-contained page: what was run, the tables, the figures, and the latent graph to explore."""
         from pipeline.show.report import write_report
 
-        with results_shared(settings.lake, datasets):
+        with results_shared(settings.lake, datasets, get_dagster_logger().info):
             path = write_report(settings.lake)
         return MaterializeResult(metadata={"path": MetadataValue.path(path), "bytes": path.stat().st_size})
 
@@ -168,7 +169,7 @@ def result_table(
         deps=deps,
     )
     def table(settings: ResourceParam[Settings]) -> MaterializeResult:
-        with results_shared(settings.lake, datasets):
+        with results_shared(settings.lake, datasets, get_dagster_logger().info):
             write(settings.lake)
         path = settings.lake.results / f"{name}.parquet"
         return MaterializeResult(metadata=shown(read_parquet(path)), data_version=version_of_files([path]))

@@ -21,6 +21,8 @@ from pipeline.names import (
     COMMUNICATION_KIND,
     FINAL,
     FREQUENCY,
+    HITS_AT,
+    MRR,
     NEVER_SEEN,
     ONLINE_RECENCY,
     POPULARITY,
@@ -247,19 +249,35 @@ def baselines(table: EventTable) -> pl.DataFrame:
     if events.is_empty():
         raise ValueError(f"dataset {table.name!r} has no test communication to rank; move its test_start")
     history = with_history(table.events).select("idx", "pair")
-    return pl.concat(
-        BASELINES.stored().cast(
-            baseline_scores(predictor_ranks(predictor, events).join(history, on="idx")).with_columns(
-                dataset=pl.lit(table.name),
-                baseline=pl.lit(predictor.name),
-                relation=pl.lit(predictor.relation, pl.String),
-                by_role=pl.lit(predictor.by_role),
-                as_of=pl.lit(table.as_of),
-                fingerprint=pl.lit(table.metadata["fingerprint"]),
-            )
+    rows = []
+    for predictor in predictors(table):
+        scores = baseline_scores(predictor_ranks(predictor, events).join(history, on="idx"))
+        if predictor.name == RANDOM:
+            scores = scores.with_columns(expected_in_random_order(table.nodes.height - 1))
+        row = scores.with_columns(
+            dataset=pl.lit(table.name),
+            baseline=pl.lit(predictor.name),
+            relation=pl.lit(predictor.relation, pl.String),
+            by_role=pl.lit(predictor.by_role),
+            as_of=pl.lit(table.as_of),
+            fingerprint=pl.lit(table.metadata["fingerprint"]),
         )
-        for predictor in predictors(table)
-    )
+        rows.append(BASELINES.stored().cast(row))
+    return pl.concat(rows)
+
+
+def expected_in_random_order(candidates: int) -> list[pl.Expr]:
+    """Replace HITS@k and MRR by those expected of so many candidates in uniformly random order.
+
+    The mean rank that ties share is already the expected rank, so MAR stays.
+    """
+    expected = {metric.name: min(k, candidates) / candidates for k, metric in HITS_AT.items()}
+    expected[MRR.name] = sum(1 / place for place in range(1, candidates + 1)) / candidates
+    return [
+        pl.when(pl.col(f"{events}{name}").is_not_null()).then(value).alias(f"{events}{name}")
+        for events in ("", "never_seen_")
+        for name, value in expected.items()
+    ]
 
 
 def baseline_scores(ranked: pl.DataFrame) -> pl.DataFrame:

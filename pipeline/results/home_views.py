@@ -1,12 +1,11 @@
 """Views of the warehouse over a home's Parquet files: what is too large to copy.
 
-A view stores the path of its files as text. So that a home which is moved or copied reads its own files, the
-path begins where the warehouse itself lies: DuckDB's folder for temporary files is, unless someone sets
-another, `<database>.tmp` beside the database that a session opened. A session that attaches the warehouse to
-another database reads the home at which it was built.
+A view stores the path of its files as text, which DuckDB computes from settings, variables and literals.
+The path begins at the session's variable `ldg_home`; else in the folder of the database that the session
+opened, which the default of `temp_directory` names (`<database>.tmp`); else at the home the warehouse was
+built at. Only the variable is trusted: otherwise each query checks that the warehouse lies in that folder,
+because a session may have set a temporary folder of its own, or opened another home and attached this one.
 """
-
-import glob
 
 import duckdb
 
@@ -14,27 +13,46 @@ from pipeline.lake import Lake
 from pipeline.results.tables import comment, create, sql_literal
 from pipeline.schemas import GITHUB_EVENTS, QUARANTINE, TRAINING_VIEWS, Column, Table
 
-HOME_FILES = r"""
-create macro home_files(pattern) as
+# `is_home_certain` finds this warehouse among the attached databases by the comment on its macro `built_at`.
+HOME_MACROS = r"""
+create macro built_at() as {home};
+comment on macro built_at is {home};
+create macro home_folder() as coalesce(
+    getvariable('ldg_home')::varchar,
     case when suffix(current_setting('temp_directory'), {beside})
-         then regexp_replace(parse_dirpath(current_setting('temp_directory')), '([*?\[])', '[\1]', 'g')
-         else {home}
-    end || '/' || pattern
+         then parse_dirpath(current_setting('temp_directory')) end,
+    built_at()
+);
+create macro home_files(pattern) as
+    regexp_replace(home_folder(), '([*?\[])', '[\1]', 'g') || '/' || pattern;
+create macro is_home_certain() as getvariable('ldg_home') is not null or (
+    select case when list(distinct folder) = [home_folder()] then true else error(
+        'This view would read the Parquet files of ' || home_folder() || ', but its warehouse lies in ' ||
+        string_agg(distinct folder, ' and in ' order by folder) ||
+        '. Name the home to read: SET VARIABLE ldg_home = ''' ||
+        replace(min(folder), '''', '''''') || '''') end
+    from (
+        select parse_dirpath(path) as folder from duckdb_databases() where database_name in (
+            select database_name from duckdb_functions()
+            where function_name = 'built_at' and comment = built_at()
+        )
+    )
+);
 """
 
 
-def create_home_files(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """The macro `home_files`: a pattern of paths below the home, wherever that is now."""
+def create_home_macros(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+    """Create the macros that find the home's files, and that refuse those of another home."""
     beside = sql_literal(f"/{lake.warehouse.name}.tmp")
-    built_at = sql_literal(glob.escape(str(lake.home.resolve())))
-    warehouse.execute(HOME_FILES.format(beside=beside, home=built_at))
+    warehouse.execute(HOME_MACROS.format(beside=beside, home=sql_literal(str(lake.home.resolve()))))
 
 
 def add_archive_views(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
     """`github_events` and `quarantine`, over the files of all days."""
     for table, folder in ((GITHUB_EVENTS, lake.github_events), (QUARANTINE, lake.github_quarantine)):
         pattern = f"{folder.relative_to(lake.home).as_posix()}/*/*.parquet"
-        select = f"select {casts(table.columns)} from {scan_sql(pattern)}"  # noqa: S608 - own names
+        columns = casts(table.columns)
+        select = f"select {columns} from {scan_sql(pattern)} where is_home_certain()"  # noqa: S608 - own names
         add_view(warehouse, lake, table, pattern, select)
 
 
@@ -47,7 +65,7 @@ def add_training_views(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None
             f"select {', '.join(column.name for column in names)}, {casts(records)} "  # noqa: S608 - own names
             f"from {scan_sql(pattern, 'filename = training_file')} "
             "join trainings on folder = array_to_string(string_split(training_file, '/')[-4:-2], '/') "
-            "where current"
+            "where current and is_home_certain()"
         )
         add_view(warehouse, lake, table, pattern, select)
 

@@ -10,7 +10,7 @@ from pipeline.following.record import track_record
 from pipeline.lake import Lake, read_parquet, replacing
 from pipeline.results import published
 from pipeline.results.dataset_stats import dataset_stats
-from pipeline.results.home_views import add_archive_views, add_training_views, create_home_files
+from pipeline.results.home_views import add_archive_views, add_training_views, create_home_macros
 from pipeline.results.predictions import predictions
 from pipeline.results.stored import missing_columns, result_rows
 from pipeline.results.tables import create, create_macros, create_view, insert
@@ -37,6 +37,8 @@ from pipeline.schemas import (
 )
 from pipeline.sources.gharchive.account import read_account, unreadable
 
+ROWS_OF_TABLES = "select table_name, estimated_size from duckdb_tables() order by all"
+
 
 def build_warehouse(lake: Lake) -> Path:
     """Build `warehouse.duckdb` from the lake's Parquet and put it in the old one's place; return its path.
@@ -50,21 +52,41 @@ def build_warehouse(lake: Lake) -> Path:
         # A killed process of the same number may have left one half built.
         temporary.unlink(missing_ok=True)
         write_ahead(temporary).unlink(missing_ok=True)
-        with duckdb.connect(str(temporary)) as warehouse:
-            warehouse.begin()
-            create(warehouse, LEFT_OUT)
-            create_home_files(warehouse, lake)
-            add_archive(warehouse, lake)
-            add_datasets(warehouse, lake)
-            add_trainings(warehouse, lake)
-            add_results(warehouse, lake)
-            add_track_record(warehouse, lake)
-            add_printed_tables(warehouse, lake)
-            warehouse.commit()
+        try:
+            write_database(temporary, lake)
+        except (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException) as error:
+            raise OSError(
+                f"{lake.warehouse} could not be rebuilt, and stays as it was: {error}. If its disk is full, "
+                "free at least twice the size of the file, and run `ldg run` again"
+            ) from error
+        finally:
+            write_ahead(temporary).unlink(missing_ok=True)
         # What someone's interrupted session wrote into the old file does not fit the new one, and DuckDB
         # would refuse to open it.
         write_ahead(lake.warehouse).unlink(missing_ok=True)
     return lake.warehouse
+
+
+def write_database(path: Path, lake: Lake) -> None:
+    """Write all tables and views to a new database file; raise a DuckDB error unless all rows are on disk."""
+    with duckdb.connect(str(path)) as warehouse:
+        warehouse.begin()
+        create(warehouse, LEFT_OUT)
+        create_home_macros(warehouse, lake)
+        add_archive(warehouse, lake)
+        add_datasets(warehouse, lake)
+        add_trainings(warehouse, lake)
+        add_results(warehouse, lake)
+        add_track_record(warehouse, lake)
+        add_printed_tables(warehouse, lake)
+        warehouse.commit()
+        # Closing makes a checkpoint, too, but says nothing if it fails, and leaves all rows in the log.
+        warehouse.execute("checkpoint")
+        written = warehouse.execute(ROWS_OF_TABLES).fetchall()
+    with duckdb.connect(str(path), read_only=True) as warehouse:
+        stored = warehouse.execute(ROWS_OF_TABLES).fetchall()
+    if stored != written or write_ahead(path).exists():
+        raise duckdb.IOException(f"{len(stored)} of {len(written)} tables were stored whole")
 
 
 def write_ahead(database: Path) -> Path:

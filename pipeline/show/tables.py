@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row: what stands before its values; per group of columns one cell each, or one for the group."""
+    """A row: labels before its values, and per group of columns one cell each."""
 
     stub: tuple[str, ...]
     groups: tuple[tuple[Cell, ...], ...]
@@ -132,53 +132,47 @@ def table_3(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> P
         ("Model", "Attention"),
         tuple(Group(metric.heading, PAPER_INTERACTIONS) for metric in PAPER_METRICS),
         tuple(section for section in sections if section.lines),
-        tuple(filter(None, [table_3_verdict(warehouse, dataset)])),
+        tuple(filter(None, [table_3_verdict(warehouse, dataset), BOTH_COLUMNS])),
     )
 
 
+BOTH_COLUMNS = "A predictor with neither concat nor bilinear has the same value in both columns."
+
+
 def model_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Line, ...]:
-    """A line per variant, the paper's interactions side by side; any other interaction has its own line."""
-    wide = rows_of(warehouse, "from table_3 where dataset = ?", dataset)
-    cells = rows_of(warehouse, "from table_3_cells where dataset = ?", dataset)
+    """List a line per variant, the paper's interactions side by side; any other has a line of its own."""
+    rows = rows_of(warehouse, "from table_3 where dataset = ?", dataset)
     best = {
         metric.name: best_of(
-            metric.lower_is_better, (row["mean"] for row in cells if row["metric"] == metric.name)
+            metric.lower_is_better,
+            (row[f"{metric.name}_{how}_mean"] for row in rows for how in PAPER_INTERACTIONS),
         )
         for metric in PAPER_METRICS
     }
-    lines: dict[tuple[str, str | None], Line] = {}
-    for row in wide:
-        groups = tuple(
+    return tuple(
+        Line(
+            (model_label(row), learned_word(row)),
             tuple(
-                Cell(
-                    row[f"{metric.name}_{how}"],
-                    row[f"{metric.name}_{how}_published"],
-                    row[f"{metric.name}_{how}_reached"],
-                    is_best(row[f"{metric.name}_{how}_mean"], best[metric.name]),
+                tuple(
+                    Cell(
+                        row[f"{metric.name}_{how}"],
+                        row[f"{metric.name}_{how}_published"],
+                        row[f"{metric.name}_{how}_reached"],
+                        is_best(row[f"{metric.name}_{how}_mean"], best[metric.name]),
+                    )
+                    for how in PAPER_INTERACTIONS
                 )
-                for how in PAPER_INTERACTIONS
-            )
-            for metric in PAPER_METRICS
+                for metric in PAPER_METRICS
+            ),
         )
-        lines[row["variant"], None] = Line((row["model"] + stale_note(row), learned_word(row)), groups)
-    others: dict[tuple[str, str], dict[str, Row]] = {}
-    for row in cells:
-        if row["interaction"] not in PAPER_INTERACTIONS:
-            others.setdefault((row["variant"], row["interaction"]), {})[row["metric"]] = row
-    for key, of_metric in others.items():
-        first = of_metric[MAR.name]
-        groups = tuple(
-            (
-                Cell(
-                    of_metric[metric.name]["printed"],
-                    best=is_best(of_metric[metric.name]["mean"], best[metric.name]),
-                ),
-            )
-            for metric in PAPER_METRICS
-        )
-        label = f"{first['model']}, {first['interaction']}{stale_note(first)}"
-        lines[key] = Line((label, learned_word(first)), groups)
-    return tuple(lines.values())
+        for row in rows
+    )
+
+
+def model_label(row: Row) -> str:
+    """Name a model of `table_3`, with its interaction where that is not one of the columns."""
+    interaction = f", {row['interaction']}" if row["interaction"] else ""
+    return row["model"] + interaction + stale_note(row)
 
 
 def learned_word(row: Row) -> str:
@@ -192,7 +186,7 @@ def stale_note(row: Row) -> str:
 
 
 def baseline_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Line, ...]:
-    """A line per predictor that learns nothing, the best first; a value holds for both interactions."""
+    """List a line per predictor without learning, the best first; a value stands in both columns."""
     rows = rows_of(warehouse, "from baselines where dataset = ? order by mar, baseline, relation", dataset)
     best = {
         metric.name: best_of(metric.lower_is_better, (row[metric.name] for row in rows))
@@ -203,6 +197,7 @@ def baseline_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[
             (baseline_label(row["baseline"], row["relation"]) + stale_note(row), NONE),
             tuple(
                 (Cell(number(row[m.name], m.decimals), best=is_best(row[m.name], best[m.name])),)
+                * len(PAPER_INTERACTIONS)
                 for m in PAPER_METRICS
             ),
         )

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from pipeline.lake import Lake
 from pipeline.show.labels import NONE, REACHED
-from pipeline.show.tables import Cell, Line, PrintedTable, printed_tables
+from pipeline.show.tables import Cell, PrintedTable, printed_tables
 
 
 def print_tables(lake: Lake, console: Console) -> None:
@@ -35,16 +35,9 @@ def terminal_table(printed: PrintedTable) -> Table:
             table.add_section()
             table.add_row(Text(section.title, style="dim"))
         for line in section.lines:
-            table.add_row(*(Text(word) for word in line.stub), *terminal_cells(line, printed))
+            cells = (terminal_cell(cell) for group in line.groups for cell in group)
+            table.add_row(*(Text(word) for word in line.stub), *cells)
     return table
-
-
-def terminal_cells(line: Line, printed: PrintedTable) -> list[Text]:
-    """The cells of a printed line; one that holds for a whole group stands in its first column."""
-    texts = []
-    for cells, group in zip(line.groups, printed.groups, strict=True):
-        texts += [terminal_cell(cell) for cell in cells] + [Text("")] * (len(group.columns) - len(cells))
-    return texts
 
 
 def terminal_cell(cell: Cell) -> Text:

@@ -9,7 +9,7 @@ here does anything.
 import os
 import shutil
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +25,7 @@ from pipeline.storage.bucket import Bucket, ChangedError, StorageError
 from pipeline.storage.publication import AT_ONCE, Publication
 from pipeline.storage.seal import SEALS, Seal, SealedFile, same_files, seal_key, seal_owner
 from pipeline.storage.things import Thing, event_table, learned_waiting_times, results, thing_named
+from pipeline.text import printable
 
 SILENCE = 120.0  # seconds without a change after which the writer of an open seal is taken for dead
 TRIES = 5  # at bringing what is replaced meanwhile
@@ -75,22 +76,22 @@ def shared(lake: Lake, *things: Thing, log: Log | None = None) -> Generator[None
 
 
 @contextmanager
-def results_shared(lake: Lake, datasets: Sequence[str]) -> Generator[None]:
+def results_shared(lake: Lake, datasets: Sequence[str], log: Log | None = None) -> Generator[None]:
     """Work on the results: all that they are made from is brought before, too."""
     if lake.storage:
-        storage = Storage.of(lake)
+        storage = Storage.of(lake, log)
         for dataset in datasets:
             storage.bring(event_table(dataset))
             storage.bring(learned_waiting_times(dataset))
             for model in storage.news(f"models/{dataset}"):
                 storage.bring(model)
-    with shared(lake, results()):
+    with shared(lake, results(), log=log):
         yield
 
 
-def news(lake: Lake, kind: str) -> list[Thing]:
+def news(lake: Lake, kind: str, log: Log | None = None) -> list[Thing]:
     """What the storage has of a kind, such as `days`, and this home has not, by one listing."""
-    return Storage.of(lake).news(kind) if lake.storage else []
+    return Storage.of(lake, log).news(kind) if lake.storage else []
 
 
 def bring_file(lake: Lake, thing: Thing, path: Path) -> bool:
@@ -179,7 +180,11 @@ class Storage:
         """What is there of a kind, such as `models/github`, and not here, or not in this version."""
         things = []
         for key, etag in sorted(self.bucket.list(f"{SEALS}/{kind}").items()):
-            thing = thing_named(key.removeprefix(f"{SEALS}/").removesuffix(".json"))
+            try:
+                thing = thing_named(key.removeprefix(f"{SEALS}/").removesuffix(".json"))
+            except ValueError:
+                self.log(f"{printable(key)} in {self.bucket.where} is ignored: it is no seal. Remove it")
+                continue
             memory = self.remembered(thing)
             if memory is None or memory.etag != etag or not thing.is_here(self.home):
                 things.append(thing)
@@ -216,7 +221,9 @@ class Storage:
     def here(self, thing: Thing, memory: Memory | None) -> dict[str, SealedFile]:
         """The thing's files in this home."""
         files = {}
-        for path in sorted(thing.files(self.home)):
+        paths = sorted(thing.files(self.home))
+        self.check_paths(thing, paths, str(self.home))
+        for path in paths:
             facts = (self.home / path).stat()
             file = memory.files.get(path) if memory and memory.times.get(path) == facts.st_mtime_ns else None
             if file is None or file.bytes != facts.st_size:
@@ -242,6 +249,7 @@ class Storage:
                     f"{seal_key(thing)} in {self.bucket.where} is no seal: remove it, and {thing.name} "
                     "counts as absent"
                 ) from None
+            self.check_paths(thing, (*seal.files, *seal.unsure), f"{seal_key(thing)} in {self.bucket.where}")
             if not seal.is_open or seal.by == seal_owner(self.home):
                 return seal, stored.etag
             if stored.etag != watched:
@@ -252,6 +260,15 @@ class Storage:
                 self.log(f"{thing.name} was left half published by {seal}")
                 return seal, stored.etag
             time.sleep(min(1.0, self.silence / 10))
+
+    def check_paths(self, thing: Thing, paths: Iterable[str], source: str) -> None:
+        """Refuse paths that are not files of the thing, because files are written and removed by them."""
+        for path in paths:
+            if not thing.may_have(path, self.home):
+                raise StorageError(
+                    f"{source} lists {printable(path)}, which is no file of {thing.name}, or a link out of "
+                    "its folder. Nothing was written. Remove the seal or the link, then publish again"
+                )
 
     def let_go(self, thing: Thing, ours: Mapping[str, SealedFile], memory: Memory | None, seal: Seal) -> None:
         """See that what the storage replaces here was published, or can be made again; else an error."""

@@ -37,6 +37,18 @@ class Thing:
                 if path.is_file() and not is_unfinished(below):
                     yield below.as_posix()
 
+    def may_have(self, path: str, home: Path) -> bool:
+        """Check that a path from a seal or a home is of the kind that `files` lists, and leads nowhere else.
+
+        The folders of a thing may be links of the home's owner; a link inside them must not lead out of them.
+        """
+        for folder, pattern in self.parts:
+            if is_plain(path) and Path(path).is_relative_to(folder):
+                below = Path(path).relative_to(folder)
+                if below.match(pattern) and len(below.parts) == len(Path(pattern).parts):
+                    return (home / path).resolve().is_relative_to((home / folder).resolve())
+        return False
+
     def is_here(self, home: Path) -> bool:
         """Whether this home has it."""
         return (home / self.last).is_file() if self.last else next(self.files(home), None) is not None
@@ -45,6 +57,11 @@ class Thing:
 def is_unfinished(path: Path) -> bool:
     """Whether a file is still being written, or is what an unfinished training goes on from."""
     return path.name == CHECKPOINT or any(part.startswith(".") for part in path.parts)
+
+
+def is_plain(path: str) -> bool:
+    """Check that a path is relative and has neither hidden nor empty parts, nor `..`."""
+    return all(part and not part.startswith(".") for part in path.split("/"))
 
 
 def archive_day(of: date) -> Thing:
@@ -122,9 +139,9 @@ KINDS = {
     "days": lambda name: archive_day(date.fromisoformat(name)),
     "hours": lambda name: raw_hours(date.fromisoformat(name)),
     "subnetwork": lambda _: subnetwork(),
-    "datasets": event_table,
+    "datasets": lambda name: event_table(*name.split("/")),
     "models": lambda name: trained_model(*name.split("/")),
-    "waiting_times": learned_waiting_times,
+    "waiting_times": lambda name: learned_waiting_times(*name.split("/")),
     "results": lambda _: results(),
 }
 
@@ -133,12 +150,15 @@ def thing_named(name: str) -> Thing:
     """The thing of a name such as `days/2013-02-15`."""
     kind, _, rest = name.partition("/")
     try:
-        return KINDS[kind](rest)
+        thing = KINDS[kind](rest)
     except (KeyError, ValueError, TypeError):
+        thing = None
+    if thing is None or thing.name != name or not is_plain(name):
         raise ValueError(
             f"{name!r} is nothing that is shared; there are days/2013-02-15, hours/2013-02-15, subnetwork, "
             "datasets/<dataset>, models/<dataset>/<variant>, waiting_times/<dataset> and results"
-        ) from None
+        )
+    return thing
 
 
 def things_here(home: Path) -> Iterator[Thing]:

@@ -1,14 +1,20 @@
 -- One column per metric and interaction of the paper, pivoted from `table_3_cells`. What the paper prints
--- stands beside a variant also where one of its two interactions is not trained.
+-- stands beside a variant also where one of its two interactions is not trained. A model with another
+-- interaction has a row of its own, and its values in both columns.
 create view table_3 as
 with cells as (
+    select *, null::varchar as other_interaction
     from table_3_cells where interaction in ('concat', 'bilinear')
+    union all
+    select cells.* replace (paper.interaction as interaction), cells.interaction
+    from table_3_cells cells, (values ('concat'), ('bilinear')) paper(interaction)
+    where cells.interaction not in ('concat', 'bilinear')
 ),
 cell_names as (
     select *, metric || '_' || interaction as cell from cells
 ),
 ours as (
-    select dataset, model, variant, learned_attention, position,
+    select dataset, model, variant, learned_attention, position, other_interaction,
            any_value(printed) filter (cell = 'mar_concat') as mar_concat,
            any_value(printed) filter (cell = 'mar_bilinear') as mar_bilinear,
            any_value(printed) filter (cell = 'hits_at_10_concat') as hits_at_10_concat,
@@ -73,10 +79,11 @@ select ours.dataset, ours.model, ours.variant, ours.learned_attention,
        ours.seeds_concat, ours.seeds_bilinear,
        published.mar_concat_bound, published.mar_bilinear_bound,
        published.hits_at_10_concat_bound, published.hits_at_10_bilinear_bound,
-       ours.stale
+       ours.stale, ours.other_interaction as interaction
 from ours
-left join published using (dataset, variant)
-left join published_datasets using (dataset)
+left join published on published.dataset = ours.dataset and published.variant = ours.variant
+    and ours.other_interaction is null
+left join published_datasets on published_datasets.dataset = ours.dataset
 left join published_table_3 printed on printed.paper = published_datasets.paper
-    and printed.variant = ours.variant
-order by ours.dataset, ours.position nulls last, ours.variant;
+    and printed.variant = ours.variant and ours.other_interaction is null
+order by ours.dataset, ours.position nulls last, ours.variant, ours.other_interaction;

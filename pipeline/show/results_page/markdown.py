@@ -29,16 +29,10 @@ def markdown_of_printed(printed: PrintedTable, shown: Callable[[Line], bool] = l
         lines = [line for line in section.lines if shown(line)]
         if section.title is not None and lines:
             rows.append([f"**{section.title}**", *[""] * (len(headings) - 1)])
-        rows += [[*line.stub, *markdown_cells(line, printed)] for line in lines]
+        rows += [
+            [*line.stub, *(markdown_cell(cell) for group in line.groups for cell in group)] for line in lines
+        ]
     return markdown_table(headings, rows, left=len(printed.stub))
-
-
-def markdown_cells(line: Line, printed: PrintedTable) -> list[str]:
-    """The cells of a printed line; one that holds for a whole group stands in its first column."""
-    texts = []
-    for cells, group in zip(line.groups, printed.groups, strict=True):
-        texts += [markdown_cell(cell) for cell in cells] + [""] * (len(group.columns) - len(cells))
-    return texts
 
 
 def markdown_cell(cell: Cell) -> str:

@@ -152,7 +152,7 @@ QUERIES = {
     "dataset_stats": "select * from dataset_stats left join published_datasets using (dataset) "
     "order by paper desc nulls last, dataset",
     "table_2": "from table_2",
-    "table_3": "from table_3 where not stale",
+    "table_3": "from table_3 where not stale and interaction is null",
     "table_4": "from table_4 where not stale",
     "baselines": "from baselines where not stale order by dataset, mar, baseline, relation",
     "best_baselines": "from best_baselines where not stale",

@@ -232,7 +232,7 @@ def days_locked(lake: Lake, days: Iterable[date], work: str, log: Log | None = N
 
 def bring_shared(lake: Lake, first: date, last: date, work: str, log: Log | None = None) -> None:
     """Bring the days from `first` to `last` that other homes have published and this one has not."""
-    for day in map(day_of, news(lake, "days")):
+    for day in map(day_of, news(lake, "days", log)):
         if first <= day <= last:
             with day_locked(lake, day, work, log):
                 pass

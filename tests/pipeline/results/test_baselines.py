@@ -137,10 +137,22 @@ def test_every_row_says_whether_the_predictor_knows_who_acted(busy_table: EventT
     }
 
 
-def test_random_ranks_in_the_middle(busy_table: EventTable) -> None:
+def test_random_has_the_metrics_expected_of_a_random_order(busy_table: EventTable) -> None:
     rows = baselines(busy_table)
-    assert rows.filter(pl.col("baseline") == "random")["mar"].item() == (busy_table.nodes.height - 2) / 2
     assert set(rows["events"]) == {to_rank(busy_table).height}
+    random = rows.row(by_predicate=pl.col("baseline") == "random", named=True)
+    places = range(1, busy_table.nodes.height)  # the true partner is equally likely in each
+    for events in ("", "never_seen_"):
+        assert random[f"{events}mar"] == sum(place - 1 for place in places) / len(places)
+        assert random[f"{events}hits_at_10"] == pytest.approx(
+            sum(place <= 10 for place in places) / len(places)
+        )
+    for metric, value in (
+        ("hits_at_1", lambda place: place <= 1),
+        ("hits_at_3", lambda place: place <= 3),
+        ("mrr", lambda place: 1 / place),
+    ):
+        assert random[metric] == pytest.approx(sum(map(value, places)) / len(places)), metric
 
 
 def test_pairs_never_seen_are_told_apart(busy_table: EventTable) -> None:
@@ -256,7 +268,7 @@ def test_baselines_on_the_papers_github_network_are_the_known_ones(real_data: Pa
     measured = baselines(stored(table, tmp_path))
     assert set(measured["events"]) == {8_667}
     figures = printed(measured)
-    assert figures["random"][0] == "141.00"
+    assert figures["random"] == ("141.00", "0.035", "0.022")
     assert figures["frequency"] == ("53.38", "0.525", "0.349")
     assert figures["online_frequency"] == ("28.78", "0.653", "0.434")
     assert figures["online_recency"] == ("27.41", "0.680", "0.521")
@@ -276,7 +288,7 @@ def test_baselines_on_social_evolution_are_the_known_ones(real_data: Path, tmp_p
     measured = baselines(stored(table, lake.dataset("social_evolution")))
     assert set(measured["events"]) == {10_462}
     figures = printed(measured)
-    assert figures["random"][0] == "41.00"
+    assert figures["random"] == ("41.00", "0.120", "0.060")
     assert figures["frequency"] == ("0.35", "0.994", "0.940")
     assert figures["online_frequency"] == ("0.23", "0.997", "0.942")
     assert figures["online_recency"] == ("0.11", "0.999", "0.977")

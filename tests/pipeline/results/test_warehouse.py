@@ -25,6 +25,7 @@ from pipeline.results import published
 from pipeline.results.baselines import baselines
 from pipeline.results.dataset_stats import dataset_stats
 from pipeline.results.metrics import write_link_prediction
+from pipeline.results.tables import sql_literal
 from pipeline.results.warehouse import build_warehouse
 from pipeline.schemas import (
     PUBLISHED,
@@ -314,6 +315,29 @@ def test_an_attached_warehouse_reads_the_home_it_was_built_at(full: Lake) -> Non
         assert session.execute("select distinct actor from home.github_events").fetchall() == [("ann",)]
 
 
+@pytest.mark.parametrize("opened", ["copy", "original", "nothing"])
+def test_a_session_that_would_read_the_files_of_another_home_is_refused_until_it_names_one(
+    full: Lake, lake: Lake, tmp_path: Path, opened: str
+) -> None:
+    """The copy has one day less than the home where its warehouse was built."""
+    shutil.rmtree(copy_of(full, lake).github_events / f"date={DAYS[0]}")
+    if opened == "copy":
+        session = duckdb.connect(lake.warehouse, config={"temp_directory": str(tmp_path / "own")})
+    else:
+        session = duckdb.connect(full.warehouse if opened == "original" else ":memory:", opened == "original")
+        session.execute("attach ? as attached (read_only)", [str(lake.warehouse)])
+    catalog = lake.warehouse.stem if opened == "copy" else "attached"
+    with session:
+        for view in ("github_events", "rankings"):
+            with pytest.raises(duckdb.Error, match=rf"lies in .*{lake.home}.*SET VARIABLE ldg_home = '"):
+                session.execute(f"select count(*) from {catalog}.{view}")
+        session.execute(f"set variable ldg_home = {sql_literal(str(lake.home))}")
+        days = session.execute(f"select count(*) from {catalog}.github_events").fetchall()
+        if opened != "copy":
+            session.execute("detach attached")  # else it stays with everyone who has the original open
+    assert days == [(len(DAYS) - 1,)]
+
+
 def test_a_training_is_listed_with_what_its_folder_holds(full: Lake) -> None:
     row = query(
         full,
@@ -523,6 +547,33 @@ def test_what_a_killed_build_and_an_interrupted_session_of_a_user_left_does_not_
     assert query(lake, "select count(*) from dataset_events") == [(300,)]
 
 
+SMALL_DISK = """
+import resource, sys
+from pathlib import Path
+from pipeline.lake import Lake
+from pipeline.results.warehouse import build_warehouse
+lake = Lake(Path(sys.argv[1]))
+most = lake.warehouse.stat().st_size // 2
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+try:
+    build_warehouse(lake)
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_disk_without_room_for_a_new_warehouse_leaves_the_old_one_and_is_told(
+    full: Lake, lake: Lake
+) -> None:
+    """A limit on the size of files fails as a full disk does."""
+    before = copy_of(full, lake).warehouse.read_bytes()
+    command = [sys.executable, "-c", SMALL_DISK, str(lake.home)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert lake.warehouse.read_bytes() == before
+    assert told.startswith(f"{lake.warehouse} could not be rebuilt, and stays as it was")
+    assert list(lake.home.glob(".warehouse*")) == []
+
+
 # --- the paper's tables
 
 
@@ -629,7 +680,12 @@ def test_an_interaction_beyond_the_papers_has_its_own_cells_and_line(
     write_link_prediction(lake)
     build_warehouse(lake)
     with held(lake):
-        assert query(lake, "select variant from table_3") == [("dyrep",), ("ldg_learned_sparse",)]
+        rows = query(lake, "select variant, interaction, mar_concat, mar_bilinear from table_3")
+        assert [row[:2] for row in rows] == [
+            ("dyrep", None),
+            ("ldg_learned_sparse", None),
+            ("brand_new", "branching"),
+        ]
         cells = query(lake, "select variant, interaction, printed from table_3_cells where metric = 'mar'")
         assert {row[:2] for row in cells} == {
             ("dyrep", "concat"),
@@ -639,8 +695,12 @@ def test_an_interaction_beyond_the_papers_has_its_own_cells_and_line(
         }
         (beyond,) = (row[2] for row in cells if row[0] == "brand_new")
         shown = terminal_text(lake)
-    assert "brand_new, branching" in shown
-    assert beyond in shown
+    assert rows[-1][2:] == (beyond, beyond)
+    for predictor in ("brand_new, branching", "online recency"):
+        (line,) = (line for line in shown.splitlines() if predictor in line)
+        mar_concat, mar_bilinear, hits_concat, hits_bilinear = map(str.strip, line.split("│")[3:-1])
+        assert mar_concat == mar_bilinear != "", "the value stands in both columns"
+        assert hits_concat == hits_bilinear != ""
 
 
 @pytest.mark.parametrize(("mar", "hits", "reached"), [(70.8, 0.25, True), (70.9, 0.24, False)])

@@ -359,6 +359,70 @@ def test_something_else_in_the_place_of_a_seal_is_told(homes: tuple[Storage, Sto
         other.bring(MODEL)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".env", "own/columns.py", "models/github/other/model.json", f"{FOLDER}/.env", f"{FOLDER}/below/x"),
+        *("../outside.txt", f"{FOLDER}/../../../.env", "/tmp/outside.txt", f"/{FOLDER}/curves.parquet"),
+    ],
+)
+def test_a_seal_that_lists_files_of_something_else_is_refused(
+    homes: tuple[Storage, Storage], path: str
+) -> None:
+    one, other = homes
+    train(one.home, "first")
+    one.publish(MODEL)
+    stored = one.bucket.find(seal_key(MODEL))
+    assert stored is not None
+    seal = json.loads(stored.data)
+    curves = seal["files"][f"{FOLDER}/curves.parquet"]
+    etag = one.bucket.put(seal_key(MODEL), json.dumps(seal | {"files": {path: curves}}).encode(), stored.etag)
+    for bring_or_publish in (other.bring, one.publish):
+        train(one.home, "second")
+        with pytest.raises(
+            StorageError, match=rf"{seal_key(MODEL)} in s3://.* lists {path}, which is no file of"
+        ):
+            bring_or_publish(MODEL)
+    one.bucket.put(seal_key(MODEL), json.dumps(seal | {"files": {}, "unsure": [path]}).encode(), etag)
+    with pytest.raises(StorageError, match="is no file of"):
+        one.publish(MODEL, replace=True)
+    assert contents(other.home) == {}
+
+
+def test_a_link_out_of_a_things_folder_is_neither_followed_nor_published(
+    homes: tuple[Storage, Storage], tmp_path: Path
+) -> None:
+    one, other = homes
+    train(one.home, "first", files=("curves.parquet",))
+    (tmp_path / "secret").write_text("secret")
+    (one.home / FOLDER / "curves.parquet").unlink()
+    (one.home / FOLDER / "curves.parquet").symlink_to(tmp_path / "secret")
+    with pytest.raises(StorageError, match=f"lists {FOLDER}/curves.parquet, .* link out of its folder"):
+        one.publish(MODEL)
+    assert one.bucket.list("") == {}
+    (one.home / FOLDER / "curves.parquet").unlink()
+    one.publish(MODEL)
+    (other.home / FOLDER).parent.mkdir(parents=True)
+    (tmp_path / "large disk").mkdir()
+    (other.home / FOLDER).symlink_to(tmp_path / "large disk")  # of the home's owner
+    other.bring(MODEL)
+    assert contents(tmp_path / "large disk").keys() == {"model.json"}
+
+
+def test_what_is_no_seal_below_the_seals_is_told_and_the_rest_is_brought(
+    homes: tuple[Storage, Storage],
+) -> None:
+    one, other = homes
+    train(one.home, "first")
+    one.publish(MODEL)
+    strays = ("readme.txt", "models/github/a/b.json", "results/more.json", "datasets/a/b.json")
+    for stray in strays:
+        one.bucket.put(f"seals/{stray}", b"stray", None)
+    lines: list[str] = []
+    assert Storage(other.home, other.bucket, lines.append).news("") == [MODEL]
+    assert [line.split(" in s3://")[0] for line in lines] == sorted(f"seals/{stray}" for stray in strays)
+
+
 def test_a_seal_tells_who_published_what(homes: tuple[Storage, Storage]) -> None:
     one, _ = homes
     train(one.home, "first")
