@@ -183,6 +183,7 @@ WITHOUT_THE_FILE = {
         200, {"Content-Type": "text/html", "Content-Encoding": "gzip"}, gzip.compress(PAGE)
     ),
     "redirects": lambda handler: handler.answer(302, {"Location": handler.path}, PAGE),
+    "redirect to no address": lambda handler: handler.answer(302, {"Location": "http://[::bad"}, PAGE),
     "redirected login": lambda handler: handler.answer(302, {"Location": "/login"}, PAGE),
 }
 

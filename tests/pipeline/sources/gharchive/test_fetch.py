@@ -90,7 +90,9 @@ def test_a_misbehaving_server_gives_the_same_tables_as_a_healthy_one(
     assert tables(lake) == healthy_tables
 
 
-@pytest.mark.parametrize("fault", [500, 403, 429, "reset", "stall", "wrong etag"], ids=str)
+@pytest.mark.parametrize(
+    "fault", [500, 403, 429, "reset", "stall", "wrong etag", "redirect to no address"], ids=str
+)
 def test_an_hour_that_never_works_is_reported_and_costs_no_other(day_archive, lake, healthy_tables, fault):
     day_archive.always[NAMES[3]] = fault
     files = fetch_day(DAY, lake, fast(day_archive, attempts=2, read_timeout=0.5), now=NOW)
