@@ -114,8 +114,11 @@ class Handler(BaseHTTPRequestHandler):
         if fault in {"reset", "stall", "short", "trickle"}:
             self.answer(code, headers, rest[: len(rest) // 2])
             self.misbehave(fault, rest[len(rest) // 2 :])
-        elif fault in {"no length", "no length cut"}:
+        elif fault in {"no length", "no length cut", "no length first member"}:
             rest = rest[: len(rest) // 2] if fault == "no length cut" else rest
+            rest = (
+                rest[: body.index(gzip.compress(b"")[:3], 3)] if fault == "no length first member" else rest
+            )
             self.answer(code, headers | {"Content-Length": None, "Connection": "close"}, rest)
             self.close_connection = True
         elif fault == "slow headers":
