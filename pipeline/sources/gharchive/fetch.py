@@ -3,7 +3,8 @@
 import hashlib
 import shutil
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -110,6 +111,27 @@ def probe(settings: FetchSettings) -> None:
         )
 
 
+def require_some_hour(
+    lake: Lake, settings: FetchSettings, days: Sequence[date], statuses: Counter[str]
+) -> None:
+    """Raise if most hours of these days are missing, none was found and the home has none of other days.
+
+    The address is wrong then, or the days are. A home with hours may ask for days that the archive lacks.
+    """
+    found = statuses["ok"] + statuses["damaged"]
+    if found or statuses["missing"] <= statuses["failed"] or _has_hours(lake):
+        return
+    raise FileNotFoundError(
+        f"no hour from {min(days)} to {max(days)} was found at {shown_address(settings.base)} "
+        f"({statuses['missing']} missing, {statuses['failed']} failed): "
+        "check LDG_GHARCHIVE_URL and the days that are asked for"
+    )
+
+
+def _has_hours(lake: Lake) -> bool:
+    return any(lake.gharchive_raw.rglob("*.json.gz")) or any(lake.github_events.rglob("*.parquet"))
+
+
 # Two rounds of the usual connections: with the waits between tries, a minute or so of silence.
 LONGEST_STREAK = 8
 
@@ -167,14 +189,19 @@ def fetch_day(
     files: dict[int, HourFile] = {}
     with (
         Sessions(settings) as sessions,
-        Progress(f"{day} fetch", len(hours), "hours", log) as progress,
+        Progress(f"{day} fetch", len(hours), "hours asked for", log) as progress,
         ThreadPoolExecutor(settings.connections) as pool,
     ):
         tasks = [pool.submit(_fetch_hour, day, hour, lake, settings, sessions, now, streak) for hour in hours]
         for task in as_completed(tasks):
             file, trouble = task.result()
             files[file.hour] = file
-            progress.advance(note=f"{sum(file.bytes or 0 for file in files.values()) / 1e6:,.1f} MB")
+            statuses = Counter(file.status for file in files.values())
+            megabytes = sum(file.bytes or 0 for file in files.values()) / 1e6
+            progress.advance(
+                note=f"{statuses['ok']} found, {statuses['missing']} missing, {statuses['failed']} failed · "
+                f"{megabytes:,.1f} MB"
+            )
             if log is not None and trouble:
                 state = "kept as it was" if file.status == "ok" else file.status
                 log(f"{file.name}: {state}: {trouble}")

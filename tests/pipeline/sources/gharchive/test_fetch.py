@@ -186,6 +186,14 @@ def test_an_archive_in_trouble_is_given_up_after_a_few_hours_and_asked_again_the
     assert {file.status for file in fetched} == {"ok"}
 
 
+def test_progress_says_how_many_hours_were_found(day_archive, lake):
+    del day_archive.files[NAMES[4]]
+    day_archive.always[NAMES[5]] = 403
+    lines = []
+    fetch_day(DAY, lake, fast(day_archive, attempts=1), log=lines.append, now=NOW)
+    assert "4 found, 1 missing, 1 failed" in lines[-1]
+
+
 def test_hours_that_fail_here_and_there_give_nothing_up(day_archive, lake):
     day_archive.always = dict.fromkeys(NAMES[::2], 503)
     files = fetch_day(DAY, lake, fast(day_archive, attempts=1, connections=1), now=NOW)
