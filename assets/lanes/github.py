@@ -1,5 +1,6 @@
 """The GitHub lane's sources: archive hours, normalized events, the dense subnetwork."""
 
+from collections import Counter
 from datetime import date
 
 import polars as pl
@@ -22,6 +23,7 @@ from pipeline.lake import read_parquet
 from pipeline.progress import counted
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.days import fetch_days, read_days
+from pipeline.sources.gharchive.fetch import require_some_hour
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
 from pipeline.sources.gharchive.source import GitHub, event_rules, fetch_settings, subnetwork_rule
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
@@ -38,11 +40,12 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     """The 24 hour files of an archive day, fetched, verified and kept, each with a note on it.
 
     Hours already here and unchanged are not fetched again; failed hours are tried anew, twice in a run.
-    An archive that cannot be reached is an error, unless nothing is left to be fetched.
+    An archive that cannot be reached is an error, unless nothing is left to be fetched. So is one that has no
+    hour of several days, or of a headless run's, if the home has none either.
     """
     fetching = fetch_settings(settings)
     days = [date.fromisoformat(key) for key in context.partition_keys]
-    failed = 0
+    found: Counter[str] = Counter()
     try:
         fetched = fetch_days(
             days,
@@ -54,7 +57,7 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
         )
         for day, hours in counted(fetched, len(days), "fetch", "days", context.log.info):
             statuses = [hour.status for hour in hours]
-            failed += statuses.count("failed")
+            found.update(statuses)
             files = [{"file": hour.name, "status": hour.status, "bytes": hour.bytes} for hour in hours]
             context.add_asset_metadata(
                 shown(
@@ -68,8 +71,10 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     except ConnectionError as error:
         retry_later(context, settings, str(error))
         raise
-    if failed:
-        retry_later(context, settings, f"{failed} hours failed")
+    if len(days) > 1 or is_headless(context):  # the archive may lack a day
+        require_some_hour(settings.lake, fetching, days, found)
+    if found["failed"]:
+        retry_later(context, settings, f"{found['failed']} hours failed")
     return MaterializeResult()
 
 

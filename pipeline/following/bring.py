@@ -1,6 +1,7 @@
 """Bringing the archive's days into the lake, and reading only those that changed."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from functools import partial
@@ -21,7 +22,7 @@ from pipeline.sources.gharchive.days import (
     read_alone,
     read_with_midnight,
 )
-from pipeline.sources.gharchive.fetch import FetchSettings
+from pipeline.sources.gharchive.fetch import FetchSettings, require_some_hour
 from pipeline.sources.gharchive.files import HourFile, load_knowledge
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.reading import readings_folder
@@ -68,7 +69,8 @@ def bring_window(
 
     What is unchanged costs its questions and no reading; what a killed process left unsettled counts as
     changed. A day is read as soon as it is fetched: where raw files are not kept, they do not pile up.
-    Readings of which no day will be put together again are removed as the days go by.
+    Readings of which no day will be put together again are removed as the days go by. An archive that has no
+    hour of the window is an error on a home without any.
     """
     bring_shared(lake, window.first, window.last, work, log)
     # What is not settled counts as never read, so that the readings around it stay until it is.
@@ -86,6 +88,8 @@ def bring_window(
             if (readings := readings_folder(lake, old)).exists():
                 with day_locked(lake, old, work, log):
                     shutil.rmtree(readings, ignore_errors=True)
+    found = Counter(status for day in days for status in statuses.get(day, ()))
+    require_some_hour(lake, fetching, days, found)
     return sorted(changed)
 
 

@@ -34,7 +34,8 @@ REDIRECTS = 5
 LARGEST = 4 << 30  # bytes
 USER_AGENT = f"{PACKAGE}/{version(PACKAGE)} (python-requests)"
 T = TypeVar("T")
-BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
+# What a request may raise, whatever the server says: a redirect to no address is a ValueError.
+BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
 @dataclass(frozen=True)

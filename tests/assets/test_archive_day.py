@@ -9,8 +9,10 @@ import pytest
 from dagster import DagsterInstance, ExecuteInProcessResult, JobDefinition, RetryRequested
 
 from assets import retries
+from assets.partitions import day_range
 from assets.system import build_definitions
 from pipeline.settings import Settings
+from tests.pipeline.sources.gharchive.archive_server import Archive, serving
 
 DAY = date(2015, 1, 2)
 
@@ -81,6 +83,19 @@ def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_pas
         story = "\n".join(map(str, instance.all_logs(run.run_id)))
     assert "cannot be reached" in story
     assert not [word for word in ("someone", "s3cret", "t0ken") if word in story]
+
+
+def test_an_address_without_an_hour_of_several_days_is_named_without_its_password(tmp_path: Path) -> None:
+    with serving(Archive()) as archive:
+        url = archive.url.replace("http://", "http://someone:s3cret@") + "/mirror?token=t0ken"
+        job = archive_job(Settings(home=tmp_path / "home", gharchive_url=url))
+        range_of_days = day_range(DAY, DAY + timedelta(days=1))
+        with pytest.raises(FileNotFoundError) as error:
+            job.execute_in_process(tags=range_of_days, instance=DagsterInstance.ephemeral())
+    assert str(error.value) == (
+        f"no hour from 2015-01-02 to 2015-01-03 was found at {archive.url}/mirror (48 missing, 0 failed): "
+        "check LDG_GHARCHIVE_URL and the days that are asked for"
+    )
 
 
 def test_hours_that_failed_are_asked_for_twice_more_before_the_run_goes_on(

@@ -98,7 +98,9 @@ def read_day(
                     readings[hour] = reading
                     events_so_far += reading.counts.events
                     notes += [f"{file.name}: {what}" for what in reading.damage]
-            if file.status in {"missing", "failed"}:
+                    if not reading.counts.readable:
+                        notes.append(f"{file.name}: no event in it can be read")
+            if file.reason or file.status != "ok":
                 notes.append(f"{file.name}: {file.status}{': ' if file.reason else ''}{file.reason}")
             files.append(file)
             progress.advance(note=f"{events_so_far:,} events")
@@ -117,7 +119,8 @@ def read_day(
             continue
         part = _part_name(file.hour)
         counts = _write_parts(reading, copies[file.hour], events_folder / part, quarantine_folder / part)
-        rows.append(_account_row(file, "damaged" if reading.damaged else "ok", counts))
+        is_damaged = reading.damaged or not reading.counts.readable
+        rows.append(_account_row(file, "damaged" if is_damaged else "ok", counts))
     seconds = time.perf_counter() - started
 
     wanted = set(map(_part_name, readings))

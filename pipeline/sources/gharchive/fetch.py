@@ -1,8 +1,10 @@
 """Hour files into the lake: over HTTP or from a folder, verified and whole, or not at all."""
 
 import hashlib
+import shutil
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -11,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from pipeline.cluster.task import Log
-from pipeline.lake import Lake
+from pipeline.lake import Lake, replacing
 from pipeline.locks import LONGEST_WAIT_FOR_A_SLOT, hold_one_of
 from pipeline.progress import Progress
 from pipeline.sources.deadline import Deadline
@@ -29,9 +31,16 @@ from pipeline.sources.download import (
     get,
     patiently,
 )
-from pipeline.sources.gharchive.files import HourFile, load_knowledge, md5_of, raw_path, store_knowledge
+from pipeline.sources.gharchive.files import (
+    HourFile,
+    load_knowledge,
+    md5_of,
+    raw_path,
+    smaller_path,
+    store_knowledge,
+)
 from pipeline.sources.gharchive.hours import ARCHIVE, HOUR_FILE, file_name, hours_of_day, is_settled
-from pipeline.sources.gharchive.reading import has_reading
+from pipeline.sources.gharchive.reading import count_events, count_held_events, has_reading
 from pipeline.sources.gharchive.whole import GzipCheck, NotGzipError
 from pipeline.sources.part import CHUNK_BYTES, Part, locked_part
 from pipeline.sources.urls import check_url, is_url, shown_address
@@ -51,12 +60,16 @@ class FetchSettings(DownloadSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.base:
-            raise ValueError("base must be an http(s) address or a local folder, not empty")
+            raise ValueError(
+                "base (LDG_GHARCHIVE_URL) must be an http(s) address or a local folder, not empty"
+            )
         if self.is_http:
-            check_url(self.base, "base")
+            check_url(self.base, "base (LDG_GHARCHIVE_URL)")
         elif "://" in self.base:
             scheme = self.base.partition("://")[0]
-            raise ValueError(f"base must be an http(s) address or a local folder, not {scheme!r}")
+            raise ValueError(
+                f"base (LDG_GHARCHIVE_URL) must be an http(s) address or a local folder, not {scheme!r}"
+            )
         if self.connections < 1:
             raise ValueError(f"connections must be at least 1, not {self.connections!r}")
 
@@ -97,6 +110,27 @@ def probe(settings: FetchSettings) -> None:
             f"the archive at {shown_address(settings.base)} (LDG_GHARCHIVE_URL) cannot be reached; "
             f"check the connection and the address ({reason})"
         )
+
+
+def require_some_hour(
+    lake: Lake, settings: FetchSettings, days: Sequence[date], statuses: Counter[str]
+) -> None:
+    """Raise if most hours of these days are missing, none was found and the home has none of other days.
+
+    The address is wrong then, or the days are. A home with hours may ask for days that the archive lacks.
+    """
+    found = statuses["ok"] + statuses["damaged"]
+    if found or statuses["missing"] <= statuses["failed"] or _has_hours(lake):
+        return
+    raise FileNotFoundError(
+        f"no hour from {min(days)} to {max(days)} was found at {shown_address(settings.base)} "
+        f"({statuses['missing']} missing, {statuses['failed']} failed): "
+        "check LDG_GHARCHIVE_URL and the days that are asked for"
+    )
+
+
+def _has_hours(lake: Lake) -> bool:
+    return any(lake.gharchive_raw.rglob("*.json.gz")) or any(lake.github_events.rglob("*.parquet"))
 
 
 # Two rounds of the usual connections: with the waits between tries, a minute or so of silence.
@@ -156,14 +190,19 @@ def fetch_day(
     files: dict[int, HourFile] = {}
     with (
         Sessions(settings) as sessions,
-        Progress(f"{day} fetch", len(hours), "hours", log) as progress,
+        Progress(f"{day} fetch", len(hours), "hours asked for", log) as progress,
         ThreadPoolExecutor(settings.connections) as pool,
     ):
         tasks = [pool.submit(_fetch_hour, day, hour, lake, settings, sessions, now, streak) for hour in hours]
         for task in as_completed(tasks):
             file, trouble = task.result()
             files[file.hour] = file
-            progress.advance(note=f"{sum(file.bytes or 0 for file in files.values()) / 1e6:,.1f} MB")
+            statuses = Counter(file.status for file in files.values())
+            megabytes = sum(file.bytes or 0 for file in files.values()) / 1e6
+            progress.advance(
+                note=f"{statuses['ok']} found, {statuses['missing']} missing, {statuses['failed']} failed · "
+                f"{megabytes:,.1f} MB"
+            )
             if log is not None and trouble:
                 state = "kept as it was" if file.status == "ok" else file.status
                 log(f"{file.name}: {state}: {trouble}")
@@ -203,7 +242,7 @@ def _fetch_hour(
         with locked_part(raw_path(lake, day, hour), settings.attempt_timeout) as part:
             before = load_knowledge(lake, day, hour)
             held = before if before is not None and before.status == "ok" and _is_held(lake, before) else None
-            examiner = _HourExaminer(held is not None)
+            examiner = _HourExaminer(part, lake, held)
             trouble = ""
             try:
                 streak.check()
@@ -212,12 +251,16 @@ def _fetch_hour(
                 else:
                     file = _from_folder(day, hour, part, settings, examiner, held, asked_at)
                 streak.note(None)
+                file = replace(file, reason="")
+                smaller_path(lake, day, hour).unlink(missing_ok=True)
             except (DownloadError, OSError) as error:
                 if not isinstance(error, GivenUpError):
                     streak.note(error)
                 # The source cannot take back an hour that was verified: the day keeps what it has.
                 trouble = str(error)
                 file = held or _not_had(day, hour, error, now)
+                if isinstance(error, LesserError):
+                    file = replace(file, reason=trouble)
             if file != before:
                 store_knowledge(lake, file)
             return file, trouble or file.reason
@@ -237,21 +280,32 @@ def _not_had(day: date, hour: int, error: Exception, now: datetime) -> HourFile:
     return HourFile(day, hour, "failed", f"{reason}; not settled before half a day", fetched_at=asked_at)
 
 
-class _HourExaminer:
-    """Takes gzip that is no web page; in place of an hour that is held, only a whole one with events.
+class LesserError(DownloadError):
+    """The source has the hour with less than is held; the message says how much less."""
 
-    The archive itself has hours with broken gzip, of which the reader salvages what it can. Such a file is
-    taken if nothing is held and the source is certain to have it so: its MD5 agrees, or it comes twice.
+
+# A replacement with fewer of the events that are held is no correction of the hour.
+LEAST_SHARE_OF_EVENTS = 0.9
+
+
+class _HourExaminer:
+    """Takes gzip that is no web page; in place of an hour that is held, only a whole one with as many events.
+
+    The archive itself has hours with broken gzip, of which the reader salvages what it can, and empty ones.
+    Such a file is taken if nothing is held and the source is certain to have it so: its MD5 agrees, or it
+    comes twice. So is a file of which nothing tells where it ends, if it comes twice.
     """
 
-    def __init__(self, is_held: bool) -> None:
-        self.is_held = is_held
+    def __init__(self, part: Part, lake: Lake, held: HourFile | None) -> None:
+        self.part, self.lake, self.held = part, lake, held
         self.rejected = ""  # MD5 of the last file that was not whole
+        self.events = 0  # of a file that is compared with the one held
         self.check = GzipCheck(thorough=True)
 
     def begin(self, hashed: bool) -> None:
         """The MD5 tells whether nothing was lost on the way; without it the gzip has to."""
-        self.check = GzipCheck(thorough=self.is_held or not hashed)
+        self.check = GzipCheck(thorough=self.held is not None or not hashed)
+        self.events = 0
 
     def feed(self, piece: bytes) -> None:
         """Stop at the first bytes of what is not gzip."""
@@ -265,21 +319,39 @@ class _HourExaminer:
         problem = self.check.problem()
         if not arrival.bytes or len(self.check.begin) < 2:
             raise TryAgainError(problem)
-        if self.check.text.startswith(b"<"):
-            raise TryAgainError(f"a web page in gzip: its text begins with {self.check.text!r}")
-        if self.is_held and not problem:
-            if not arrival.ended:
-                problem = "nothing tells where the file ends"
-            elif not self.check.text.startswith(b"{"):
-                problem = f"no events: its text begins with {self.check.text!r}"
+        text = self.check.text
+        if text.startswith(b"<") and not count_events(self.part.path):
+            raise TryAgainError(f"a web page in gzip: its text begins with {text!r}")
+        came_twice = arrival.md5 == self.rejected
+        if not arrival.ended and (self.held is not None or not came_twice):
+            problem = problem or "nothing tells where the file ends"
+        problem = problem or self._lack_of_events()
         if not problem:
             return
-        certain = arrival.hashed or (arrival.ended and arrival.md5 == self.rejected)
+        certain = arrival.hashed or (arrival.ended and came_twice)
         self.rejected = arrival.md5
         if not certain:
             raise TryAgainError(problem)
-        if self.is_held:
-            raise DownloadError(f"{problem}; the hour that is held is better")
+        if self.held is not None:
+            raise LesserError(f"{problem}; the hour that is held is better{self._keep_aside()}")
+
+    def _lack_of_events(self) -> str:
+        """Say what keeps a whole file from being an hour: no text, or fewer events than are held."""
+        if self.held is None:
+            return "" if self.check.text else "no text in the gzip"
+        self.events, held = count_events(self.part.path), count_held_events(self.lake, self.held)
+        if self.events and self.events >= LEAST_SHARE_OF_EVENTS * held:
+            return ""
+        return f"the file at the source has {self.events:,} events, and {held:,} are held"
+
+    def _keep_aside(self) -> str:
+        """Keep a smaller file with events beside the raw ones, and say where."""
+        if not self.events or self.held is None:
+            return ""
+        aside = smaller_path(self.lake, self.held.day, self.held.hour)
+        with replacing(aside) as temporary:
+            shutil.copyfile(self.part.path, temporary)
+        return f", and the smaller file is kept as {aside.relative_to(self.lake.home)}"
 
 
 def _from_http(

@@ -50,6 +50,12 @@ def raw_path(lake: Lake, day: date, hour: int) -> Path:
     return raw_folder(lake, day) / file_name(day, hour)
 
 
+def smaller_path(lake: Lake, day: date, hour: int) -> Path:
+    """Return the path beside an hour at which a replacement with fewer events is kept."""
+    raw = raw_path(lake, day, hour)
+    return raw.with_name(f"{raw.name}.smaller")
+
+
 def knowledge_path(lake: Lake, day: date, hour: int) -> Path:
     """Where the note on an hour's file is kept."""
     return raw_folder(lake, day) / f"{file_name(day, hour)}.known.json"

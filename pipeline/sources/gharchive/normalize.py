@@ -89,6 +89,14 @@ def resolve(event: Event) -> Row | str:
     return actor, actor_id, counterpart, repo, created_at
 
 
+def tells_who_and_when(event: Event) -> bool:
+    """Tell whether an actor and a time can be read of an event, whatever its type."""
+    actor = event.actor
+    if isinstance(actor, Actor):
+        actor = actor.login or _login(_payload(event).actor)
+    return bool(actor) and event.created_at is not None and _moments[event.created_at] is not None
+
+
 def microseconds(created_at: str) -> int | None:
     """Microseconds since 1970 (UTC) of an event's time as any shape writes it, or None."""
     try:

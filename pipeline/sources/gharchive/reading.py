@@ -28,7 +28,7 @@ from pipeline.sources.gharchive.event import UNREADABLE
 from pipeline.sources.gharchive.files import HourFile, raw_folder, raw_path
 from pipeline.sources.gharchive.identity import KEY_BYTES, NO_ID, copy_keys, event_identities
 from pipeline.sources.gharchive.inflate import Damage, Limits
-from pipeline.sources.gharchive.normalize import EventRules, resolve
+from pipeline.sources.gharchive.normalize import EventRules, resolve, tells_who_and_when
 
 READER = 3  # raised when the same file would be read differently, so that older readings are made anew
 EXCERPT_BYTES = 400
@@ -50,6 +50,11 @@ class Counts:
     ignored: int = 0
     duplicates: int = 0
     quarantined: int = 0
+
+    @property
+    def readable(self) -> int:
+        """The distinct events that could be read."""
+        return self.kept + self.ignored
 
 
 @dataclass(frozen=True)
@@ -117,8 +122,35 @@ def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
 
 def has_reading(lake: Lake, file: HourFile) -> bool:
     """Whether this very file was read, under whatever rules: then the raw file may be gone."""
-    folders = readings_folder(lake, file.day).glob(f"{file.hour}-*")
-    return any(stored is not None and stored[1] == file.md5 for stored in map(_stored, folders))
+    return _reading_under_any_rules(lake, file) is not None
+
+
+def _reading_under_any_rules(lake: Lake, file: HourFile) -> Reading | None:
+    for stored in map(_stored, readings_folder(lake, file.day).glob(f"{file.hour}-*")):
+        if stored is not None and stored[1] == file.md5:
+            return stored[0]
+    return None
+
+
+def count_held_events(lake: Lake, file: HourFile) -> int:
+    """Count the distinct events of an hour that is held: as it was read, or else in its raw file."""
+    reading = _reading_under_any_rules(lake, file)
+    if reading is None:
+        return count_events(raw_path(lake, file.day, file.hour))
+    return reading.counts.readable
+
+
+def count_events(path: Path) -> int:
+    """Count the distinct events of an hour file of which a type, an actor and a time can be read."""
+    counted: set[bytes] = set()
+    for block in decode(path, Damage()):
+        keys = copy_keys(block.events, event_identities(block.events))
+        counted.update(
+            keys[KEY_BYTES * index : KEY_BYTES * (index + 1)]
+            for index, event in enumerate(block.events)
+            if tells_who_and_when(event)
+        )
+    return len(counted)
 
 
 def _stored(folder: Path) -> tuple[Reading, str | None] | None:

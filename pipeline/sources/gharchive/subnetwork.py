@@ -67,7 +67,8 @@ def find_subnetwork(
     if not days:
         raise FileNotFoundError(
             f"no normalized events from {rule.start} to {rule.end} in {events}: "
-            "build github_events for these days"
+            "build github_events for these days; if the archive has none of their hours, check "
+            "LDG_GHARCHIVE_URL, LDG_GITHUB_START and LDG_GITHUB_END"
         )
     thresholds = Thresholds(rule.bots, rule.min_communications, rule.min_associations)
     each = 1 if cluster else threads  # a task of a worker has one thread
@@ -277,8 +278,10 @@ def subnetwork_table(
     rule = subnetwork.rule
     if subnetwork.accounts.height < 2:
         raise ValueError(
-            f"the subnetwork has {subnetwork.accounts.height} accounts, no network; lower min_communications "
-            f"({rule.min_communications}) or min_associations ({rule.min_associations}), or widen the window"
+            f"the subnetwork has {subnetwork.accounts.height} accounts, no network; lower "
+            f"LDG_GITHUB_MIN_COMMUNICATIONS ({rule.min_communications}) or LDG_GITHUB_MIN_ASSOCIATIONS "
+            f"({rule.min_associations}), or widen the window from LDG_GITHUB_START ({rule.start}) to "
+            f"LDG_GITHUB_END ({rule.end})"
         )
     names = subnetwork.accounts.select("login", key=pl.col("login").str.to_lowercase())
     window, _ = day_files(events, rule.start, rule.end)

@@ -245,7 +245,8 @@ def association_graphs(
     days = surveys.filter(pl.col("day") < rules.end)["day"].unique().sort().to_list()
     if not days:
         raise ValueError(
-            f"RelationshipsFromSurveys has no survey before {rules.end}, so there is no association graph"
+            f"RelationshipsFromSurveys has no survey before {rules.end} (LDG_SOCIAL_EVOLUTION_END), so there "
+            "is no association graph"
         )
     initial = max((day for day in days if day <= rules.start), default=days[0])
     final = max((day for day in days if initial <= day < rules.test_start), default=initial)

@@ -68,17 +68,18 @@ def fetch_social_evolution(
     """
     if not source.strip():
         raise ValueError(
-            "no Social Evolution source is set; it takes a zip, a folder or a URL of a zip. "
-            f"The data can be had at {BY_HAND}"
+            "no Social Evolution source is set (LDG_SOCIAL_EVOLUTION); it takes a zip, a folder or a URL of "
+            f"a zip. The data can be had at {BY_HAND}"
         )
     folder = lake.social_evolution_raw
     if is_url(source):
         if not terms_accepted:
             raise PermissionError(
                 f"Social Evolution is not downloaded: its terms are not accepted. Read them at {BY_HAND}; "
-                "then say so in the settings, or get the files there by hand and give their folder or zip"
+                "then set LDG_SOCIAL_EVOLUTION_TERMS_ACCEPTED=yes, or get the files there by hand and give "
+                "their folder or zip"
             )
-        check_url(source, "the Social Evolution source")
+        check_url(source, "the Social Evolution source (LDG_SOCIAL_EVOLUTION)")
         stored = stored_files(folder)
         if stored is not None and stored.address == address_of(source):
             write_record_of_files(stored)
@@ -87,8 +88,8 @@ def fetch_social_evolution(
     path = Path(source).expanduser()
     if not path.exists():
         raise FileNotFoundError(
-            f"Social Evolution source {shown_address(source)!r} does not exist; it takes a zip, a folder or "
-            f"a URL. The data can be had at {BY_HAND}"
+            f"Social Evolution source {shown_address(source)!r} (LDG_SOCIAL_EVOLUTION) does not exist; it "
+            f"takes a zip, a folder or a URL. The data can be had at {BY_HAND}"
         )
     return keep(path, source, folder)
 

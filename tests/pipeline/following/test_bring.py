@@ -186,6 +186,11 @@ def test_raw_hours_that_a_killed_process_did_not_come_to_drop_are_dropped_the_ne
     assert not any(raw_path(lake, day, hour).exists() for day in TWO_DAYS for hour in HOURS)
 
 
+def test_a_folder_without_an_hour_of_the_window_is_named(lake: Lake, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=f"no hour from {DAYS.first} to {DAYS.last} was found at"):
+        brought(lake, tmp_path)
+
+
 def test_an_archive_out_of_reach_is_said_when_something_is_wanted(lake: Lake, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="LDG_GHARCHIVE_URL"):
         brought(lake, tmp_path / "nowhere")

@@ -355,7 +355,10 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
         ),
         r"Calls.csv.bz2 is damaged",
     ),
-    "nothing there": (lambda path: path, r"does not exist; it takes a zip, a folder or a URL"),
+    "nothing there": (
+        lambda path: path,
+        r"\(LDG_SOCIAL_EVOLUTION\) does not exist; it takes a zip, a folder or a URL",
+    ),
 }
 
 
@@ -380,8 +383,14 @@ def digest(folder: Path) -> dict[Path, str]:
     }
 
 
+def test_a_window_that_ends_before_the_first_survey_names_its_setting(tmp_path, lake):
+    rules = SocialEvolutionRules(start=date(2000, 1, 1), test_start=date(2000, 2, 1), end=date(2000, 3, 1))
+    with pytest.raises(ValueError, match=r"no survey before 2000-03-01 \(LDG_SOCIAL_EVOLUTION_END\)"):
+        table_of(folder_of(tmp_path / "source"), lake, rules)
+
+
 def test_without_a_source_it_is_said_what_to_set(lake):
-    with pytest.raises(ValueError, match="no Social Evolution source is set"):
+    with pytest.raises(ValueError, match=r"no Social Evolution source is set \(LDG_SOCIAL_EVOLUTION\)"):
         fetch_social_evolution("", lake, terms_accepted=True)
 
 

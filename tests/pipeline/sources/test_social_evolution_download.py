@@ -30,8 +30,9 @@ def fetch(url, lake, log=None, settings=FAST):
 
 def test_a_url_is_downloaded_once_the_terms_are_accepted_and_only_once(zip_archive, lake):
     url = f"{zip_archive.url}/{NAME}"
-    with pytest.raises(PermissionError, match=BY_HAND):
+    with pytest.raises(PermissionError, match=BY_HAND) as error:
         fetch_social_evolution(url, lake, terms_accepted=False)
+    assert "set LDG_SOCIAL_EVOLUTION_TERMS_ACCEPTED=yes" in str(error.value)
     assert zip_archive.requests == []
     lines: list[str] = []
     assert fetch(url, lake, lines.append) == fetch(url, lake)

@@ -114,8 +114,11 @@ class Handler(BaseHTTPRequestHandler):
         if fault in {"reset", "stall", "short", "trickle"}:
             self.answer(code, headers, rest[: len(rest) // 2])
             self.misbehave(fault, rest[len(rest) // 2 :])
-        elif fault in {"no length", "no length cut"}:
+        elif fault in {"no length", "no length cut", "no length first member"}:
             rest = rest[: len(rest) // 2] if fault == "no length cut" else rest
+            rest = (
+                rest[: body.index(gzip.compress(b"")[:3], 3)] if fault == "no length first member" else rest
+            )
             self.answer(code, headers | {"Content-Length": None, "Connection": "close"}, rest)
             self.close_connection = True
         elif fault == "slow headers":
@@ -183,6 +186,7 @@ WITHOUT_THE_FILE = {
         200, {"Content-Type": "text/html", "Content-Encoding": "gzip"}, gzip.compress(PAGE)
     ),
     "redirects": lambda handler: handler.answer(302, {"Location": handler.path}, PAGE),
+    "redirect to no address": lambda handler: handler.answer(302, {"Location": "http://[::bad"}, PAGE),
     "redirected login": lambda handler: handler.answer(302, {"Location": "/login"}, PAGE),
 }
 

@@ -140,7 +140,7 @@ def test_a_replaced_hour_gives_events_back_to_later_hours_even_when_raw_files_ar
     put(source, 3, [modern(1), modern(2)])
     put(source, 4, [modern(2), modern(3)])
     run(source, lake, keep_raw=False)
-    put(source, 3, [modern(1)])
+    put(source, 3, [modern(1), modern(9)])
     assert run(source, lake, keep_raw=False).duplicates == 0
     at_once = Lake(tmp_path / "at once")
     run(source, at_once)

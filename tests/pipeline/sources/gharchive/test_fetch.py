@@ -90,7 +90,9 @@ def test_a_misbehaving_server_gives_the_same_tables_as_a_healthy_one(
     assert tables(lake) == healthy_tables
 
 
-@pytest.mark.parametrize("fault", [500, 403, 429, "reset", "stall", "wrong etag"], ids=str)
+@pytest.mark.parametrize(
+    "fault", [500, 403, 429, "reset", "stall", "wrong etag", "redirect to no address"], ids=str
+)
 def test_an_hour_that_never_works_is_reported_and_costs_no_other(day_archive, lake, healthy_tables, fault):
     day_archive.always[NAMES[3]] = fault
     files = fetch_day(DAY, lake, fast(day_archive, attempts=2, read_timeout=0.5), now=NOW)
@@ -182,6 +184,14 @@ def test_an_archive_in_trouble_is_given_up_after_a_few_hours_and_asked_again_the
     day_archive.always = {}
     fetched = [file for _, files in fetch_days(days, lake, settings, now=NOW) for file in files]
     assert {file.status for file in fetched} == {"ok"}
+
+
+def test_progress_says_how_many_hours_were_found(day_archive, lake):
+    del day_archive.files[NAMES[4]]
+    day_archive.always[NAMES[5]] = 403
+    lines = []
+    fetch_day(DAY, lake, fast(day_archive, attempts=1), log=lines.append, now=NOW)
+    assert "4 found, 1 missing, 1 failed" in lines[-1]
 
 
 def test_hours_that_fail_here_and_there_give_nothing_up(day_archive, lake):

@@ -16,7 +16,13 @@ from pipeline.lake import Lake
 from pipeline.sources.gharchive.day import read_day
 from pipeline.sources.gharchive.days import fetch_days
 from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day, probe
-from pipeline.sources.gharchive.files import knowledge_path, load_knowledge, raw_folder, raw_path
+from pipeline.sources.gharchive.files import (
+    knowledge_path,
+    load_knowledge,
+    raw_folder,
+    raw_path,
+    smaller_path,
+)
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.part import part_path
@@ -121,6 +127,81 @@ def test_a_folder_replaces_a_held_hour_by_nothing_less(lake, tmp_path, fault):
     assert fetch_day(DAY, lake, settings, now=NOW)[0].status == "ok"
     assert raw(lake) == BODY
     assert read_day(DAY, lake, EventRules()).kept == 80
+
+
+@pytest.mark.parametrize("keep_raw", [True, False], ids=["raw file", "reading"])
+@pytest.mark.parametrize("events", [0, 1, 71])
+def test_a_replacement_with_fewer_events_is_kept_aside_and_the_day_tells(
+    hour_archive, lake, events, keep_raw
+):
+    fetch(hour_archive, lake)
+    whole = read_day(DAY, lake, EventRules(), keep_raw=keep_raw)
+    less = packed(events) if events else gzip.compress(b'{"message":"API rate limit exceeded"}')
+    hour_archive.files[NAME] = less
+    assert fetch(hour_archive, lake).status == "ok"
+    account = read_day(DAY, lake, EventRules(), keep_raw=keep_raw)
+    assert (account.kept, account.hours, account.complete) == (whole.kept, whole.hours, True)
+    assert f"the file at the source has {events} events, and 80 are held" in account.notes[0]
+    aside = smaller_path(lake, DAY, 0)
+    assert aside.exists() is (events > 0)
+    if events:
+        assert str(aside.relative_to(lake.home)) in account.notes[0]
+        assert aside.read_bytes() == less
+    hour_archive.files[NAME] = packed(72)
+    fetch(hour_archive, lake)
+    account = read_day(DAY, lake, EventRules(), keep_raw=keep_raw)
+    assert (account.kept, account.notes, aside.exists()) == (72, (), False)
+
+
+def test_a_smaller_replacement_that_is_renamed_by_hand_becomes_the_hour(hour_archive, lake):
+    fetch(hour_archive, lake)
+    read_day(DAY, lake, EventRules(), keep_raw=False)
+    hour_archive.files[NAME] = packed(40)
+    fetch(hour_archive, lake)
+    smaller_path(lake, DAY, 0).rename(raw_path(lake, DAY, 0))
+    fetch(hour_archive, lake)
+    account = read_day(DAY, lake, EventRules(), keep_raw=False)
+    assert (account.kept, account.notes) == (40, ())
+
+
+@pytest.mark.parametrize("tags", ["md5", "none"])
+@pytest.mark.parametrize("text", [b"", b"\n \n", b"{}", lines([{"type": "PushEvent"}])], ids=repr)
+def test_an_hour_without_events_is_damaged_until_one_with_events_comes(hour_archive, lake, text, tags):
+    hour_archive.tags = tags
+    hour_archive.files[NAME] = gzip.compress(text)
+    assert fetch(hour_archive, lake).status == "ok"
+    account = read_day(DAY, lake, EventRules())
+    assert (account.hours["damaged"], account.complete) == (1, True)
+    assert account.notes == (f"{NAME}: no event in it can be read",)
+    hour_archive.files[NAME] = BODY
+    fetch(hour_archive, lake)
+    assert read_day(DAY, lake, EventRules()).hours == {"ok": 1, "missing": 0, "damaged": 0, "failed": 0}
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["nothing held", "held"])
+@pytest.mark.parametrize("junk", [b"<html>out of order</html>\n\n", b"\0" * 100, b"\n\n"], ids=repr)
+def test_junk_before_the_events_of_an_hour_costs_none_of_them(hour_archive, lake, junk, held):
+    if held:
+        fetch(hour_archive, lake)
+    hour_archive.files[NAME] = gzip.compress(junk + gzip.decompress(BODY))
+    fetch(hour_archive, lake, attempts=1)
+    account = read_day(DAY, lake, EventRules())
+    assert (account.kept, account.quarantined) == (80, int(bool(junk.strip())))
+    assert raw(lake) == hour_archive.files[NAME]
+
+
+def test_a_body_that_ends_between_members_and_tells_no_length_is_taken_only_if_it_comes_twice(
+    hour_archive, lake
+):
+    hour_archive.tags = "none"
+    hour_archive.files[NAME] = BODY + NEWER
+    hour_archive.faults[NAME] = ["no length first member"]
+    assert fetch(hour_archive, lake).status == "ok"
+    assert raw(lake) == BODY + NEWER
+    hour_archive.always[NAME] = "no length"
+    other = Lake(lake.home / "other")
+    assert fetch(hour_archive, other).status == "ok"
+    assert raw(other) == BODY + NEWER
 
 
 def test_a_folder_without_anything_held_gives_only_gzip(lake, tmp_path):
@@ -385,6 +466,6 @@ def test_a_password_in_the_address_is_nowhere_to_be_read(hour_archive, lake, tmp
 
 @pytest.mark.parametrize("base", ["http://user:s3/cret@host/x", "http://:s3cret@", "ftp://me:s3cret@host"])
 def test_an_address_that_is_malformed_is_refused_without_its_password(base):
-    with pytest.raises(ValueError, match="base") as error:
+    with pytest.raises(ValueError, match=r"base \(LDG_GHARCHIVE_URL\)") as error:
         FetchSettings(base=base)
     assert "cret" not in str(error.value)

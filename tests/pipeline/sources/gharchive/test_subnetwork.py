@@ -347,7 +347,7 @@ def test_an_empty_window_says_what_to_build(tmp_path):
 
 def test_a_network_of_nobody_says_what_to_lower(planted_days):
     nobody = find_subnetwork(planted_days, replace(RULE, min_communications=10_000))
-    with pytest.raises(ValueError, match=r"lower min_communications \(10000\)"):
+    with pytest.raises(ValueError, match=r"lower LDG_GITHUB_MIN_COMMUNICATIONS \(10000\)"):
         subnetwork_table(planted_days, nobody, SPLIT)
 
 
