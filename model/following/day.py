@@ -190,7 +190,7 @@ class Chain:
         return events.is_empty()
 
     def scores(self, day: date, before: DayRecord) -> pl.DataFrame:
-        """Score the forecasts of the day before beside the baselines; without forecasts, score online ranks only."""
+        """Score the forecasts of the day before beside the baselines; without forecasts, online alone."""
         lanes, choice = self.lanes(before.serving), self.choice(before.serving)
         events, _ = lanes[0].days.of(day)
         past, digests = lanes[0].days.between(choice.window.first, day - DAY)
