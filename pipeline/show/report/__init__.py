@@ -60,7 +60,7 @@ def write_report(lake: Lake) -> Path:
     trained = {table.name: trained_variants(lake, table.name) for table in tables}
     with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
         following = following_page(lake, warehouse)
-        printed = printed_tables(warehouse)
+        printed = [table.without_empty_columns() for table in printed_tables(warehouse)]
         left_out = rows_of(warehouse, "select dataset, table_name, rows, reason from left_out order by all")
     page = templates().get_template("page.html")
     text = page.render(
@@ -103,10 +103,11 @@ def policy_hash(text: str) -> str:
 
 
 def report_summary(tables: list[EventTable], trained: dict[str, list[TrainedVariant]]) -> str:
-    """How much there is, in a sentence."""
+    """Return how much there is, and the titles of the datasets, in a sentence."""
     events = sum(table.events.height for table in tables)
     models = sum(len(variants) for variants in trained.values())
-    return f"{count(len(tables), 'dataset')}, {count(events, 'event')}, {count(models, 'trained variant')}."
+    amount = f"{count(len(tables), 'dataset')}, {count(events, 'event')}, {count(models, 'trained variant')}"
+    return ": ".join(filter(None, [amount, ", ".join(table.title for table in tables)])) + "."
 
 
 def dataset_card(table: EventTable, trained: list[TrainedVariant]) -> DatasetCard:

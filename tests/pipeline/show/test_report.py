@@ -1,4 +1,5 @@
 import base64
+import html
 import json
 import shutil
 import zlib
@@ -6,6 +7,7 @@ from collections import Counter
 from datetime import date
 from html.parser import HTMLParser
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -13,6 +15,7 @@ from jinja2 import UndefinedError
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.results.agreement import write_attention_auc
 from pipeline.results.trained import TrainedVariant, current_variants, read_facts
 from pipeline.results.warehouse import build_warehouse
 from pipeline.show.communities import communication_graph
@@ -27,7 +30,7 @@ from pipeline.show.report.explorer import (
     variant_data,
 )
 from pipeline.show.report.layout import layout
-from pipeline.show.tables import Cell
+from pipeline.show.tables import Cell, Group, Line, PrintedTable, Section, printed_tables
 from pipeline.sources.gharchive.account import account_path
 from tests.pipeline.show.drawn import IN_A_PAGE
 from tests.small_world import store_results
@@ -146,6 +149,50 @@ def test_tables_mark_the_best_values_and_say_what_no_learning_gives(report_text)
     assert "Table 2." in report_text
     assert "Table 3." in report_text
     assert "Table 4." in report_text
+
+
+def test_the_learned_graph_stands_beside_what_counting_gives_and_the_planted_one_is_told_apart(
+    two_results, tmp_path
+):
+    lake = Lake(tmp_path / "home")
+    shutil.copytree(two_results.home, lake.home)
+    names = read_event_table(lake.dataset("toy")).nodes["name"]
+    ties = pl.DataFrame({"source": names[:-2], "target": names[2:]})
+    write_parquet(ties, lake.known_graph("toy"))
+    write_attention_auc(lake)
+    build_warehouse(lake)
+    with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
+        printed = next(
+            table
+            for table in printed_tables(warehouse)
+            if table.key.startswith("table-4") and "owned" in table.title
+        )
+        ((learned, counted),) = warehouse.execute(
+            "select final_sparse_mean, final_frequency from table_4 "
+            "where dataset = 'toy' and relation = 'planted'"
+        ).fetchall()
+    assert f"planted (ground truth): learned {learned:.0f} %, counted {counted:.0f} %." in printed.notes[0]
+    assert "known graphs better than counting" in printed.notes[0]
+    assert "known only because the data are simulated" in printed.notes[-1]
+    for line in printed.lines:
+        for cells in line.groups:
+            values = [(float(cell.ours.split()[0]), cell.best) for cell in cells if cell.ours is not None]
+            assert not values or (max(values)[0], True) in values
+            assert sum(best for _, best in values) <= 1
+
+
+def test_columns_without_any_value_are_left_out():
+    line = Line(("a",), ((Cell(None), Cell("1")), (Cell(None),), (Cell("for both"),)))
+    groups = (Group("one", ("x", "y")), Group("none"), Group("shared", ("x", "y")))
+    table = PrintedTable("key", "title", ("of",), groups, (Section(None, (line,)),)).without_empty_columns()
+    assert table.groups == (Group("one", ("y",)), Group("shared", ("x", "y")))
+    assert table.lines[0].groups == ((Cell("1"),), (Cell("for both"),))
+
+
+def test_the_first_lines_name_every_dataset(report_text):
+    lede = report_text.partition('class="lede"')[2].partition("</p>")[0]
+    assert "Other network" in lede
+    assert html.escape(IN_A_PAGE) in lede.replace("&#39;", "&#x27;").replace("&#34;", "&quot;")
 
 
 def test_published_figures_stand_only_beside_the_papers_own_data(report_text):
