@@ -8,6 +8,7 @@ from datetime import date
 from html.parser import HTMLParser
 
 import duckdb
+import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
@@ -18,7 +19,7 @@ from pipeline.lake import Lake, write_json, write_parquet
 from pipeline.results.agreement import write_attention_auc
 from pipeline.results.trained import TrainedVariant, current_variants, read_facts
 from pipeline.results.warehouse import build_warehouse
-from pipeline.show.communities import communication_graph
+from pipeline.show.communities import communication_graph, communities
 from pipeline.show.part import part_of
 from pipeline.show.report import templates, write_report
 from pipeline.show.report.explorer import (
@@ -29,7 +30,7 @@ from pipeline.show.report.explorer import (
     strongest_pairs,
     variant_data,
 )
-from pipeline.show.report.layout import layout
+from pipeline.show.report.layout import community_layout, layout
 from pipeline.show.tables import Cell, Group, Line, PrintedTable, Section, printed_tables
 from pipeline.sources.gharchive.account import account_path
 from tests.pipeline.show.drawn import IN_A_PAGE
@@ -272,11 +273,12 @@ def test_packed_edges_and_predictions_unpack_to_what_was_stored(two_results):
     data = variant_data(trained(two_results, "ldg_learned_sparse-bilinear"), part_of(table))
     raw = zlib.decompress(base64.b64decode(data["packed"]))
     edges, many, nodes = sum(data["counts"]), data["predictions"], table.nodes.height
-    assert len(raw) == 5 * edges + 3 * many + nodes
-    u, v, partner = (
-        np.frombuffer(raw, "<u2", n, at) for n, at in ((edges, 0), (edges, 2 * edges), (many, 4 * edges))
+    assert len(raw) == 5 * edges + 4 * many + nodes
+    u, v, partner, density = (
+        np.frombuffer(raw, "<u2", n, at)
+        for n, at in ((edges, 0), (edges, 2 * edges), (many, 4 * edges), (many, 4 * edges + 2 * many))
     )
-    weight = np.frombuffer(raw, np.uint8, edges, 4 * edges + 2 * many)
+    weight = np.frombuffer(raw, np.uint8, edges, 4 * edges + 4 * many)
     attention = pl.read_parquet(
         two_results.model("toy", "ldg_learned_sparse-bilinear") / "attention.parquet"
     ).filter(pl.col("seed") == 0)
@@ -284,10 +286,14 @@ def test_packed_edges_and_predictions_unpack_to_what_was_stored(two_results):
     assert list(zip(u[: first.height], v[: first.height], strict=True)) == first.select("u", "v").rows()
     shown = (weight[: first.height] / 255) ** 2 * data["top"]
     assert np.allclose(shown, first["weight"].to_numpy(), atol=0.01)
-    stored_partners = pl.read_parquet(
+    stored = pl.read_parquet(
         two_results.model("toy", "ldg_learned_sparse-bilinear") / "predictions.parquet"
-    ).sort("node", "rank")["partner"]
-    assert partner.tolist() == stored_partners.to_list()
+    ).sort("node", "rank")
+    assert partner.tolist() == stored["partner"].to_list()
+    assert np.allclose(
+        density / 65535 * data["topDensity"], stored["density"].to_numpy(), rtol=1e-3, atol=1e-4
+    )
+    assert not data["givesProbabilities"]
 
 
 def test_of_a_large_network_the_most_active_nodes_are_shown_among_themselves(two_results):
@@ -345,6 +351,20 @@ def test_every_node_has_a_place_in_the_disc_and_always_the_same(two_results):
     assert np.isfinite(place).all()
     assert np.linalg.norm(place, axis=1).max() <= 1 + 1e-9
     assert (layout(graph) == place).all()
+
+
+def test_communities_are_placed_apart_and_nodes_of_none_have_a_place_too():
+    graph = nx.disjoint_union_all([nx.complete_graph(12), nx.complete_graph(9), nx.empty_graph(2)])
+    graph.add_edge(0, 12)
+    community = communities(graph)
+    place = community_layout(graph, community)
+    assert np.linalg.norm(place, axis=1).max() <= 1 + 1e-9
+    first, second = (place[community == number] for number in (0, 1))
+    apart = np.linalg.norm(first.mean(axis=0) - second.mean(axis=0))
+    assert apart > 1.5 * max(
+        np.linalg.norm(part - part.mean(axis=0), axis=1).mean() for part in (first, second)
+    )
+    assert (community_layout(graph, community) == place).all()
 
 
 def test_moments_read_as_a_person_says_them(two_results):
