@@ -323,9 +323,9 @@ def table_4_verdict(rows: Sequence[Row], title: str) -> str:
     relation = PLANTED if PLANTED in aucs else max(aucs, key=lambda name: aucs[name])
     ours, theirs = told_apart(*aucs[relation], 0)
     return (
-        f"{title}: the learned graph separates {better or 'none'} of {len(aucs)} known graphs better than "
-        f"counting a pair's training events does, which needs no learning. {graph_label(relation)}: learned "
-        f"{ours} %, counted {theirs} %."
+        f"{title}: the graph that LDG learned separates {better or 'none'} of {len(aucs)} known graphs better "
+        f"than counting a pair's training events does, which needs no learning. {graph_label(relation)}: "
+        f"learned {ours} %, counted {theirs} %."
     )
 
 
