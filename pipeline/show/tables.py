@@ -133,7 +133,7 @@ def printed_tables(warehouse: duckdb.DuckDBPyConnection) -> list[PrintedTable]:
         *(table_3(warehouse, dataset, title) for dataset, title in named),
         *(table_4(warehouse, dataset, title) for dataset, title in named),
     ]
-    return [table for table in tables if table.lines]
+    return [table.without_empty_columns() for table in tables if table.lines]
 
 
 def table_2(rows: Iterable[Row], titles: dict[str, str]) -> PrintedTable:
@@ -323,9 +323,9 @@ def table_4_verdict(rows: Sequence[Row], title: str) -> str:
     relation = PLANTED if PLANTED in aucs else max(aucs, key=lambda name: aucs[name])
     ours, theirs = told_apart(*aucs[relation], 0)
     return (
-        f"{title}: the graph that LDG learned separates {better or 'none'} of {len(aucs)} known graphs better "
-        f"than counting a pair's training events does, which needs no learning. {graph_label(relation)}: "
-        f"learned {ours} %, counted {theirs} %."
+        f"{title}: the graph that LDG learned separates {better or 'none'} of {len(aucs)} known graphs "
+        f"better than counting a pair's training events does, which needs no learning. "
+        f"{graph_label(relation)}: learned {ours} %, counted {theirs} %."
     )
 
 

@@ -60,7 +60,7 @@ def write_report(lake: Lake) -> Path:
     trained = {table.name: trained_variants(lake, table.name) for table in tables}
     with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
         following = following_page(lake, warehouse)
-        printed = [table.without_empty_columns() for table in printed_tables(warehouse)]
+        printed = printed_tables(warehouse)
         left_out = rows_of(warehouse, "select dataset, table_name, rows, reason from left_out order by all")
     page = templates().get_template("page.html")
     text = page.render(
