@@ -1,13 +1,13 @@
 """The paper's Tables 2, 3 and 4 as rows, labels and cells, which terminal, report and page lay out."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any
 
 import duckdb
 
-from pipeline.names import FREQUENCIES, MAR, PAPER_METRICS, SNAPSHOTS, baseline_label
+from pipeline.names import FINAL, FREQUENCIES, MAR, PAPER_METRICS, PLANTED, SNAPSHOTS, baseline_label
 from pipeline.show.labels import NONE, number
 from pipeline.text import printable, told_apart
 from pipeline.variants import PAPER_INTERACTIONS, PRIORS
@@ -75,6 +75,34 @@ class PrintedTable:
         """Whether a published figure stands beside any of ours."""
         return any(cell.published for line in self.lines for group in line.groups for cell in group)
 
+    def without_empty_columns(self) -> "PrintedTable":
+        """Return the table without the columns that have no value in any row."""
+        kept = [
+            [
+                place
+                for place in range(len(group.columns))
+                if any(line.groups[number][place].ours is not None for line in self.lines)
+            ]
+            for number, group in enumerate(self.groups)
+        ]
+
+        def cells_kept(line: Line) -> Line:
+            cells = zip(line.groups, kept, strict=True)
+            groups = (tuple(group[place] for place in places) for group, places in cells if places)
+            return replace(line, groups=tuple(groups))
+
+        return replace(
+            self,
+            groups=tuple(
+                replace(group, columns=tuple(group.columns[place] for place in places))
+                for group, places in zip(self.groups, kept, strict=True)
+                if places
+            ),
+            sections=tuple(
+                replace(section, lines=tuple(map(cells_kept, section.lines))) for section in self.sections
+            ),
+        )
+
 
 def rows_of(warehouse: duckdb.DuckDBPyConnection, query: str, *values: object) -> list[Row]:
     """The rows of a query, each by column name, with texts that no terminal obeys."""
@@ -98,7 +126,7 @@ def printed_tables(warehouse: duckdb.DuckDBPyConnection) -> list[PrintedTable]:
         *(table_3(warehouse, dataset, title) for dataset, title in named),
         *(table_4(warehouse, dataset, title) for dataset, title in named),
     ]
-    return [table for table in tables if table.lines]
+    return [table.without_empty_columns() for table in tables if table.lines]
 
 
 def table_2(rows: Iterable[Row], titles: dict[str, str]) -> PrintedTable:
@@ -246,17 +274,19 @@ def best_against_counting(kind: str, mar: float, counted: Row) -> str:
 def table_4(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> PrintedTable:
     """Known graphs down, a section per interaction; AUC with the initial and the final graph across."""
     rows = rows_of(warehouse, "from table_4 where dataset = ?", dataset)
-    sections = []
-    for interaction in dict.fromkeys(row["interaction"] for row in rows):
-        peers = [row for row in rows if row["interaction"] == interaction]
-        sections.append(Section(interaction, tuple(agreement_line(row, peers) for row in peers)))
+    sections = [
+        Section(interaction, tuple(agreement_line(row) for row in rows if row["interaction"] == interaction))
+        for interaction in dict.fromkeys(row["interaction"] for row in rows)
+    ]
     return PrintedTable(
         f"table-4-{key_of_dataset(dataset)}",
         f"Table 4. AUC (%) of the learned graph with known graphs, {title}; 50 is chance",
         ("Known graph",),
         tuple(Group(snapshot, (*PRIORS, *COUNTS)) for snapshot in SNAPSHOTS),
         tuple(sections),
-        (COUNTS_NOTE,) if sections else (),
+        tuple(filter(None, [table_4_verdict(rows, title), COUNTS_NOTE, planted_note(rows)]))
+        if sections
+        else (),
     )
 
 
@@ -267,26 +297,58 @@ COUNTS_NOTE = (
 )
 
 
-def agreement_line(row: Row, peers: Sequence[Row]) -> Line:
-    """A known graph, initial and final: both priors, then both counts; the best relation is marked."""
+def table_4_verdict(rows: Sequence[Row], title: str) -> str:
+    """Return a sentence on the final learned graph beside a pair's number of events; empty where unknown."""
+    aucs: dict[str, tuple[float, float]] = {}  # of each relation: learned, of the best model; counted
+    for row in rows:
+        learned = best_of(False, (row[f"{FINAL}_{prior}_mean"] for prior in PRIORS))
+        counted = row[f"{FINAL}_{FREQUENCIES[0]}"]
+        if learned is not None and counted is not None and not row["stale"]:
+            aucs[row["relation"]] = max(aucs.get(row["relation"], (0.0, 0.0)), (learned, counted))
+    if not aucs:
+        return ""
+    better = sum(learned > counted for learned, counted in aucs.values())
+    relation = PLANTED if PLANTED in aucs else max(aucs, key=lambda name: aucs[name])
+    ours, theirs = told_apart(*aucs[relation], 0)
+    return (
+        f"{title}: the graph that LDG learned separates {better or 'none'} of {len(aucs)} known graphs "
+        f"better than counting a pair's training events does, which needs no learning. "
+        f"{graph_label(relation)}: learned {ours} %, counted {theirs} %."
+    )
+
+
+def graph_label(relation: str) -> str:
+    """Return the printed name of a known graph: the planted one is no relation of the data."""
+    return f"{PLANTED} (ground truth)" if relation == PLANTED else relation
+
+
+def planted_note(rows: Sequence[Row]) -> str:
+    """Return a sentence on the planted graph; empty where no row is about one."""
+    if all(row["relation"] != PLANTED for row in rows):
+        return ""
+    return (
+        f"{graph_label(PLANTED)} is no result: it is given from outside and shown to no model. Of simulated "
+        "data it is the graph that the simulation planted, known only because the data are simulated."
+    )
+
+
+def agreement_line(row: Row) -> Line:
+    """Lay out a known graph, initial and final: both priors, then both counts, the best of them marked."""
     groups = []
     for snapshot in SNAPSHOTS:
+        learned = {f"{snapshot}_{prior}": row[f"{snapshot}_{prior}_mean"] for prior in PRIORS}
+        counted = {f"{snapshot}_{frequency}": row[f"{snapshot}_{frequency}"] for frequency in FREQUENCIES}
+        best = best_of(False, (learned | counted).values())
         cells = []
-        for prior in PRIORS:
-            name = f"{snapshot}_{prior}"
-            best = best_of(False, (peer[f"{name}_mean"] for peer in peers))
+        for name, mean in learned.items():
             published = row[f"{name}_published"]
-            cells.append(
-                Cell(
-                    row[name],
-                    None if published is None else str(published),
-                    row[f"{name}_reached"],
-                    len(peers) > 1 and is_best(row[f"{name}_mean"], best),
-                )
-            )
-        counts = (row[f"{snapshot}_{frequency}"] for frequency in FREQUENCIES)
-        groups.append((*cells, *(Cell(None if value is None else f"{value:.0f}") for value in counts)))
-    return Line((row["relation"],), tuple(groups))
+            shown = None if published is None else str(published)
+            cells.append(Cell(row[name], shown, row[f"{name}_reached"], is_best(mean, best)))
+        cells += [
+            Cell(None if auc is None else number(auc, 0), best=is_best(auc, best)) for auc in counted.values()
+        ]
+        groups.append(tuple(cells))
+    return Line((graph_label(row["relation"]),), tuple(groups))
 
 
 def best_of(lower_is_better: bool, values: Iterable[float | None]) -> float | None:

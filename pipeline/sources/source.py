@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import ClassVar
 
 from pipeline.event_table import EventTable
@@ -11,6 +12,7 @@ from pipeline.settings import Settings
 from pipeline.storage.things import Thing
 
 Log = Callable[[str], None]
+SAMPLE_WORLD = "sample_world"  # the folder of simulated raw files, in a home
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,32 @@ class Place:
 
     where: str
     variable: str
+
+    @property
+    def is_simulated(self) -> bool:
+        """True if the raw material is that of a sample world, in this home or another one."""
+        return Path(self.where).parent.name == SAMPLE_WORLD
+
+
+def title_of(title: str, place: Place) -> str:
+    """Return the title of a dataset; that of simulated data says so."""
+    return f"{title} (simulated)" if place.is_simulated else title
+
+
+def description_of(description: str, place: Place) -> str:
+    """Return the description of a dataset; that of simulated data says so first."""
+    if not place.is_simulated:
+        return description
+    return f"Simulated data about no real people, in the format of {description[0].lower()}{description[1:]}"
+
+
+def named_by_place(table: EventTable, place: Place) -> EventTable:
+    """Return the table with a title and a description that say where its data are simulated."""
+    words = {
+        "title": title_of(table.title, place),
+        "description": description_of(table.metadata["description"], place),
+    }
+    return replace(table, title=words["title"], metadata=table.metadata | words)
 
 
 class Source(ABC):

@@ -1,11 +1,13 @@
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
 import pytest
 from playwright.sync_api import Page, expect
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, write_parquet
 from pipeline.results.warehouse import build_warehouse
 from pipeline.show.figures import draw_figures
 from pipeline.show.report import write_report
@@ -22,6 +24,8 @@ def report(tmp_path_factory) -> Path:
     variants = [*VARIANTS, "rem-history"]
     store_results(lake, "circles", title="Circles", names=[HOSTILE, "Ada", "Ada Two"], variants=variants)
     store_results(lake, "second", title=HOSTILE, nodes=40, variants=["dyrep-concat"], seeds=1, snapshots=4)
+    kept = lake.model("circles", "rem-history") / "attention.parquet"
+    write_parquet(pl.read_parquet(kept).filter(label="final"), kept)  # such a model keeps one graph
     draw_figures(lake, "circles")
     build_warehouse(lake)
     return write_report(lake)
@@ -119,6 +123,56 @@ def test_a_search_that_finds_nobody_says_so(open_report):
     open_report.fill("#search", "nobody of that name")
     open_report.keyboard.press("Enter")
     expect(open_report.locator("#status")).to_contain_text("No node is named like nobody of that name")
+    open_report.fill("#search", "Ado")
+    open_report.keyboard.press("Enter")
+    expect(open_report.locator("#status")).to_contain_text("No node is named like Ado. Similar names:")
+    assert open_report.locator("#status").bounding_box()["height"] > 10  # for eyes, too
+    open_report.locator("#status button", has_text="Ada").first.click()
+    expect(open_report.locator("#chosen")).to_have_text("Ada")
+
+
+def test_the_strongest_ties_are_drawn_until_all_are_asked_for(open_report):
+    ties = "Number(document.getElementById('graph').getAttribute('aria-label').match(/([0-9]+) ties/)[1])"
+    few = open_report.evaluate(ties)
+    open_report.select_option("#ties", "all")
+    assert open_report.evaluate(ties) > few > 0
+
+
+def test_a_model_of_one_time_has_nothing_to_play(open_report):
+    expect(open_report.locator("#play")).to_be_visible()
+    open_report.select_option("#variant", "rem-history")
+    open_report.wait_for_selector("#explorer[data-ready='circles/rem-history']")
+    for control in ("#play", "#time", "#legend"):
+        expect(open_report.locator(control)).to_be_hidden()
+    expect(open_report.locator("#when")).to_contain_text("end of training")
+    expect(open_report.locator("#scope")).to_contain_text("no time to move through")
+
+
+def test_a_prediction_has_its_probability_where_the_model_gives_one(open_report):
+    much = open_report.locator("#predicted .much").first
+    for variant, said in (("rem-history", r"#1 · [\d.]+ %"), ("dyrep-bilinear", r"#1 · density [\d.e-]+")):
+        open_report.select_option("#variant", variant)
+        open_report.wait_for_selector(f"#explorer[data-ready='circles/{variant}']")
+        open_report.fill("#search", "ada")
+        open_report.keyboard.press("Enter")
+        expect(much).to_have_text(re.compile(said))
+    expect(open_report.locator("#predicted-title")).to_contain_text("after the last event of the data, ")
+
+
+def test_on_a_phone_figures_and_the_titles_and_first_values_of_tables_are_in_sight(open_report):
+    open_report.set_viewport_size({"width": 400, "height": 850})
+    reach = "(all) => Math.max(...all.map((one) => one.getBoundingClientRect().right))"
+    for inside in (
+        "#figures img",
+        "#results .table-title",
+        "#results .scroll:has(.minor) td.minor + td",
+    ):
+        assert open_report.locator(inside).evaluate_all(reach) <= 400, inside
+    table = open_report.locator("#results .scroll", has=open_report.locator(".minor")).first
+    names = table.locator("tbody th[scope=row]").first
+    left = names.bounding_box()["x"]
+    table.evaluate("(part) => part.scrollTo(80, 0)")
+    assert names.bounding_box()["x"] == left
 
 
 def test_choosing_dataset_and_variant_changes_what_is_drawn(open_report):
@@ -179,11 +233,11 @@ def test_markup_in_names_and_titles_does_nothing(open_report):
 def test_focus_goes_through_the_explorer_in_reading_order(open_report):
     seen = []
     open_report.locator("#dataset").focus()
-    for _ in range(3):
+    for _ in range(4):
         seen.append(open_report.evaluate("document.activeElement.id"))
         open_report.keyboard.press("Tab")
     seen.append(open_report.evaluate("document.activeElement.id"))
-    assert seen == ["dataset", "variant", "search", "graph"]
+    assert seen == ["dataset", "variant", "ties", "search", "graph"]
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])

@@ -99,7 +99,10 @@ def test_the_tables_and_where_everything_is_were_printed(sample_home: Path) -> N
     printed = (sample_home / "first_run.txt").read_text()
     for words in ("Table 2", "Table 3", "Table 4", "warehouse.duckdb", "report/index.html", "make dev"):
         assert words in printed
-    assert (sample_home / "report" / "index.html").stat().st_size > 10_000
+    report = (sample_home / "report" / "index.html").read_text()
+    for title in ("GitHub (simulated)", "Social Evolution (simulated)"):
+        assert f"Table 3. Link prediction on {title}" in report
+        assert f"Table 4. AUC (%) of the learned graph with known graphs, {title}" in report
 
 
 def test_the_commands_and_snippets_of_the_tutorial_run_in_their_order(

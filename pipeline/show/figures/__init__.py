@@ -55,7 +55,7 @@ def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     ]
     for figure in figures:
         if figure is not None:
-            svg, png = save_figure(figure, folder)
+            svg, png = save_figure(figure, folder, heading=table.title)
             drawn.append(DrawnFigure(figure.name, figure.title, figure.description, svg, png))
     keep = {path for figure in drawn for path in (figure.svg, figure.png)}
     for path in [*folder.glob("*.svg"), *folder.glob("*.png")]:

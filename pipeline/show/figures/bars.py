@@ -94,7 +94,7 @@ def metric_panel(rows: pl.DataFrame, metric: str, order: list[str], labelled: bo
         "what:N",
         title=None,
         scale={"domain": [LEARNED, NO_LEARNING], "range": [BLUE, ORANGE]},
-        legend={"orient": "bottom", "direction": "horizontal", "labelLimit": 300},
+        legend={"orient": "bottom", "direction": "vertical", "labelLimit": 300},
     )
     bars = marks(rows, alt.MarkDef("bar", height=12, cornerRadiusEnd=2)).encode(
         y, alt.X(f"{metric}:Q", title=METRIC_TITLES[metric]), colour

@@ -1,4 +1,4 @@
-"""Training curves: the three loss terms by step and MAR by epoch, one row per variant."""
+"""Training curves: MAR by epoch and the loss terms of each model by step, one row per model."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def curves_figure(trained: Sequence[TrainedVariant], relations: Sequence[str]) -
     loss, mar = pl.concat(losses), pl.concat(mars)
     models = sorted(loss["model"].unique())
     interactions = sorted(loss["interaction"].unique())
-    rows = [model_row(model, loss, mar, interactions, last=model == models[-1]) for model in models]
+    rows = [model_row(model, loss, mar, interactions) for model in models]
     measured = mar.filter(pl.col("split") == VALIDATION).sort("mean")  # none without a validation event
     best = measured.row(0, named=True) if measured.height else None
     lowest = (
@@ -45,7 +45,7 @@ def curves_figure(trained: Sequence[TrainedVariant], relations: Sequence[str]) -
     return Figure(
         "training_curves",
         "Training curves",
-        "Loss of events, loss of non-events and KL term by training step, and MAR by epoch, for "
+        "MAR by epoch, and by training step the terms of each model's loss (events, non-events, KL), for "
         f"{len(shown)} trained variants: mean over seeds, with a band from the lowest to the highest "
         f"seed.{lowest}",
         alt.vconcat(*rows, spacing=16),
@@ -90,44 +90,40 @@ def over_seeds(values: pl.DataFrame, *by: str) -> pl.DataFrame:
     )
 
 
-def model_row(
-    model: str, loss: pl.DataFrame, mar: pl.DataFrame, interactions: list[str], last: bool
-) -> alt.HConcatChart:
-    """The panels of one model: a loss term each, then MAR."""
+def model_row(model: str, loss: pl.DataFrame, mar: pl.DataFrame, interactions: list[str]) -> alt.HConcatChart:
+    """Draw the panels of one model: MAR, then each loss term that the model has."""
     colour = alt.Color(
         "interaction:N",
         title="Interaction",
         scale={"domain": interactions, "range": interaction_colours(interactions)},
         legend={"orient": "bottom", "direction": "horizontal"},
     )
-    panels: list[alt.LayerChart] = []
-    for term, title in LOSS_TITLES.items():
-        rows = loss.filter((pl.col("model") == model) & (pl.col("term") == term)).drop_nulls("mean")
-        panels.append(curve_panel(rows, "step:Q", "Step" if last else None, title, colour, last))
-    rows = mar.filter(pl.col("model") == model)
     dash = alt.StrokeDash(
         "split:N",
         title="MAR on",
         scale={"domain": list(MARS.values()), "range": [[1, 0], [4, 3]]},
         legend={"orient": "bottom", "direction": "horizontal", "symbolStrokeColor": INK, "symbolSize": 500},
     )
-    panels.append(
-        curve_panel(rows, "epoch:O", "Epoch" if last else None, METRIC_TITLES[MAR.name], colour, last, dash)
-    )
+    rows, panels = mar.filter(pl.col("model") == model), []
+    if rows.height:
+        panels.append(curve_panel(rows, "epoch:O", "Epoch", METRIC_TITLES[MAR.name], colour, dash))
+    for term, title in LOSS_TITLES.items():
+        rows = loss.filter(pl.col("model") == model, pl.col("term") == term).drop_nulls("mean")
+        if (rows["mean"] != 0).any():  # a term that is 0 throughout is none of this model's
+            panels.append(curve_panel(rows, "step:Q", "Step", title, colour))
     return alt.hconcat(*panels, spacing=22, title=model)
 
 
 def curve_panel(
     rows: pl.DataFrame,
     x: str,
-    x_title: str | None,
+    x_title: str,
     title: str,
     colour: alt.Color,
-    last: bool,
     dash: alt.StrokeDash | None = None,
 ) -> alt.LayerChart:
-    """One quantity by step or epoch."""
-    axis = alt.X(x, title=x_title, axis={"grid": False, "labels": last, "labelAngle": 0, "tickCount": 4})
+    """Draw one quantity by step or epoch."""
+    axis = alt.X(x, title=x_title, axis={"grid": False, "labelAngle": 0, "tickCount": 4})
     shared = [axis, colour] if dash is None else [axis, colour, dash, alt.Detail("split:N")]
     zoom = {"zero": False}
     value = alt.Y(

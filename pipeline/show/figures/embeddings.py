@@ -38,7 +38,7 @@ def embeddings_figure(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
         "Node embeddings after training (t-SNE)",
         f"t-SNE of the embeddings of {part.size} for {len(shown)} variants. Marked are the "
         f"{len(labels)} pairs that communicate most: {'; '.join(labels)}.",
-        alt.concat(*panels, columns=min(3, len(panels)), spacing=18),
+        alt.concat(*panels, columns=2 if len(panels) in (2, 4) else 3, spacing=18),
     )
 
 
@@ -76,7 +76,7 @@ def embedding_panel(place: np.ndarray, pairs: pl.DataFrame, labels: list[str], t
     legend = {"title": "Most frequent pairs", "orient": "bottom", "direction": "vertical", "labelLimit": 420}
     colour = alt.Color("pair:N", legend=legend, scale={"domain": labels, "range": COLOURS[: len(labels)]})
     shape = alt.Shape("pair:N", legend=legend, scale={"domain": labels, "range": SHAPES[: len(labels)]})
-    cloud = marks(points, alt.MarkDef("circle", size=26, color="#8895a7", opacity=0.45)).encode(x, y)
+    cloud = marks(points, alt.MarkDef("circle", size=26, color="#8895a7", opacity=0.75)).encode(x, y)
     lines = marks(marked, alt.MarkDef("line", strokeWidth=1, opacity=0.7)).encode(x, y, colour)
     dots = marks(
         marked, alt.MarkDef("point", size=80, filled=True, opacity=1, stroke=INK, strokeWidth=0.8)

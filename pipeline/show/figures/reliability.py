@@ -15,12 +15,17 @@ SIDE = 190
 
 
 def reliability_diagram(lake: Lake, table: EventTable) -> Figure | None:
-    """A panel per horizon, nodes and pairs in each; None where waiting times are not learned."""
+    """Draw a panel per horizon, nodes and pairs in each; None where there is nothing to compare.
+
+    That is so where waiting times are not learned, and where all events or none came within every horizon: a
+    horizon within which all came says nothing of the probabilities, and has no panel.
+    """
     rows = read_result(lake, CALIBRATION.name, table)
     if rows is None:
         return None
     rows = rows.filter(pl.col("predictor") == HAZARD, pl.col("split") == TEST)
-    if rows.is_empty():
+    horizons = [name for name in HORIZONS if rows.filter(horizon=name)["observed"].n_unique() > 1]
+    if not horizons:
         return None
     off = np.average((rows["predicted"] - rows["observed"]).abs(), weights=rows["forecasts"])
     return Figure(
@@ -28,21 +33,32 @@ def reliability_diagram(lake: Lake, table: EventTable) -> Figure | None:
         "Forecast and observed share of events within a horizon",
         "Each point is a tenth of the scale of probabilities on the test period, its size the number of "
         "forecasts; on the diagonal they hold. "
-        f"They are off by {off:.3f} on average.",
-        alt.hconcat(*(horizon_panel(rows, horizon) for horizon in HORIZONS), spacing=24),
+        f"They are off by {off:.3f} on average.{left_out(rows, horizons)}",
+        alt.hconcat(*(horizon_panel(rows.filter(horizon=name), name) for name in horizons), spacing=24),
+    )
+
+
+def left_out(rows: pl.DataFrame, horizons: list[str]) -> str:
+    """Return a sentence per horizon that has forecasts and no panel."""
+    return "".join(
+        f" Within {name} {'every event' if observed else 'no event'} came: not drawn."
+        for name in HORIZONS
+        if name not in horizons and (observed := rows.filter(horizon=name)["observed"].max()) is not None
     )
 
 
 def horizon_panel(rows: pl.DataFrame, horizon: str) -> alt.LayerChart | alt.FacetChart:
-    """One horizon."""
-    unit = {"domain": [0, 1]}
+    """Draw one horizon, both axes over the tenths in which its points are."""
+    shown = rows.select("subject", "predicted", "observed", "forecasts")
+    values = shown.select(pl.concat_list("predicted", "observed").explode()).to_series().to_numpy()
+    low, high = float(np.floor(values.min() * 10) / 10), float(np.ceil(values.max() * 10) / 10)
+    unit = {"domain": [low, high]}
     place = (
         alt.X("predicted:Q", title="forecast probability", scale=unit),
         alt.Y("observed:Q", title="share that came", scale=unit),
     )
     colour = alt.Color("subject:N", title=None, scale={"domain": ["node", "pair"], "range": [BLUE, ORANGE]})
-    shown = rows.filter(pl.col("horizon") == horizon).select("subject", "predicted", "observed", "forecasts")
-    corners = pl.DataFrame({"predicted": [0.0, 1.0], "observed": [0.0, 1.0]})
+    corners = pl.DataFrame({"predicted": [low, high], "observed": [low, high]})
     size = alt.Size("forecasts:Q", legend=None, scale={"type": "sqrt", "range": [15, 250]})
     return alt.layer(
         marks(corners, alt.MarkDef("line", color=FAINT)).encode(*place),

@@ -133,17 +133,22 @@ def drawable(spec: Any) -> Any:  # noqa: ANN401 - JSON is any value
     return spec
 
 
-def drawn(figure: Figure) -> str:
-    """The figure as SVG; the same figure gives the same text."""
+def drawn(figure: Figure, heading: str = "") -> str:
+    """Return the figure as SVG, below a heading if there is one; the same figure gives the same text."""
     spec = {**drawable(figure.chart.to_dict(validate=False)), "config": CONFIG}
+    if heading:
+        spec["title"] = {"text": printable(heading), "fontSize": 11, "fontWeight": "normal"}
     svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
     return renumbered(svg)
 
 
-def save_figure(figure: Figure, folder: Path) -> tuple[Path, Path]:
-    """Write the figure as SVG (for papers and the report) and PNG (for the UI), each whole or not at all."""
+def save_figure(figure: Figure, folder: Path, heading: str) -> tuple[Path, Path]:
+    """Write the figure as SVG (for papers and the report) and PNG (for the UI), each whole or not at all.
+
+    `heading` names the data, so that a picture that is copied out of its page still does.
+    """
     svg_path, png_path = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
-    svg = drawn(figure)
+    svg = drawn(figure, heading)
     write_text(svg, svg_path)
     with replacing(png_path) as temporary:
         temporary.write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))

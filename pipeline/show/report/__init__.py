@@ -103,10 +103,11 @@ def policy_hash(text: str) -> str:
 
 
 def report_summary(tables: list[EventTable], trained: dict[str, list[TrainedVariant]]) -> str:
-    """How much there is, in a sentence."""
+    """Return how much there is, and the titles of the datasets, in a sentence."""
     events = sum(table.events.height for table in tables)
     models = sum(len(variants) for variants in trained.values())
-    return f"{count(len(tables), 'dataset')}, {count(events, 'event')}, {count(models, 'trained variant')}."
+    amount = f"{count(len(tables), 'dataset')}, {count(events, 'event')}, {count(models, 'trained variant')}"
+    return ": ".join(filter(None, [amount, ", ".join(table.title for table in tables)])) + "."
 
 
 def dataset_card(table: EventTable, trained: list[TrainedVariant]) -> DatasetCard:

@@ -8,7 +8,7 @@
   const slider = byId("time"), search = byId("search"), play = byId("play");
   // Okabe and Ito's colours: communities beyond these share grey.
   const COMMUNITY = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a500"];
-  const LEVELS = 6, STEP_MS = 650, SHOWN = 12, CHANGED = 0.04;
+  const LEVELS = 6, STEP_MS = 650, SHOWN = 12, CHANGED = 0.04, MOST_TIES = 400, SIMILAR = 5;
   const state = { dataset: null, variant: null, graph: null, step: 0, node: -1, timer: 0, request: 0 };
   let colours = {}, view = { scale: 1, left: 0, top: 0, width: 0, height: 0 };
 
@@ -29,14 +29,14 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
   }
 
-  // Packed arrays: all u, all v, all predicted partners (16 bit), then edge weights, prediction shares, predictions a node (8 bit).
+  // Packed arrays: all u, all v, all predicted partners, their densities (16 bit), then edge weights, predictions a node (8 bit).
   async function unpack(dataset, variant) {
     const buffer = await inflated(variant.packed).arrayBuffer();
     const edges = variant.counts.reduce((sum, count) => sum + count, 0), many = variant.predictions, nodes = dataset.names.length;
     let at = 0;
     const words = (count) => { const part = new Uint16Array(buffer, at, count); at += 2 * count; return part; };
     const small = (count) => { const part = new Uint8Array(buffer, at, count); at += count; return part; };
-    const graph = { u: words(edges), v: words(edges), partner: words(many), weight: small(edges), share: small(many), partnerCounts: small(nodes) };
+    const graph = { u: words(edges), v: words(edges), partner: words(many), density: words(many), weight: small(edges), partnerCounts: small(nodes) };
     graph.reasons = variant.reasons ? (await inflated(variant.reasons).text()).split("\n") : [];
     graph.start = [0];
     for (const count of variant.counts) graph.start.push(graph.start.at(-1) + count);
@@ -65,6 +65,14 @@
       if (!now.has(pair)) drawn.push({ u: Math.floor(pair / 65536), v: pair % 65536, weight: weight * 0.5, change: -1, gone: true });
     }
     return drawn;
+  }
+
+  // The strongest ties, one per node on average, and all of the chosen node; or all.
+  function tiesToDraw(drawn, near) {
+    if (byId("ties").value === "all") return drawn;
+    const many = Math.min(MOST_TIES, state.dataset.names.length);
+    const ordered = [...drawn].sort((a, b) => b.weight - a.weight);
+    return ordered.filter((tie, place) => place < many || (near && (tie.u === state.node || tie.v === state.node)));
   }
 
   function fit() {
@@ -181,6 +189,13 @@
     list.append(item);
   }
 
+  // A probability where the model gives one, else the density by which it ranks.
+  function likelihood(at) {
+    const value = (state.graph.density[at] / 65535) * state.variant.topDensity;
+    if (!state.variant.givesProbabilities) return `density ${value.toPrecision(2)}`;
+    return `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
+  }
+
   function fillLists(drawn) {
     const { names } = state.dataset, near = state.node >= 0, partners = byId("partners"), predicted = byId("predicted");
     const present = drawn.filter((tie) => !tie.gone && (!near || tie.u === state.node || tie.v === state.node)).sort((a, b) => b.weight - a.weight);
@@ -194,24 +209,25 @@
     }
     if (!present.length) empty(partners, near ? "No tie strong enough to show at this time." : "No ties at this time.");
     byId("chosen").textContent = near ? names[state.node] : "Strongest ties";
-    byId("partners-title").textContent = near ? "Strongest partners at this time" : "At this time";
+    byId("partners-title").textContent = `${near ? "Strongest partners" : "Ties"}, ${state.variant.times[state.step]}`;
+    byId("predicted-title").textContent = `Predicted next partners after the last event of the data, ${state.dataset.last}`;
     byId("clear").hidden = byId("predicted-title").hidden = predicted.hidden = !near;
     predicted.replaceChildren();
     if (!near) return;
-    const { partner, share, reasons, firstPrediction } = state.graph;
-    for (let at = firstPrediction[state.node]; at < firstPrediction[state.node + 1]; at++) {
-      row(predicted, names[partner[at]], `#${at - firstPrediction[state.node] + 1}`, share[at] / 255, partner[at], reasons[at]);
+    const { partner, density, reasons, firstPrediction } = state.graph, first = firstPrediction[state.node];
+    for (let at = first; at < firstPrediction[state.node + 1]; at++) {
+      row(predicted, names[partner[at]], `#${at - first + 1} · ${likelihood(at)}`, density[at] / (density[first] || 1), partner[at], reasons[at]);
     }
-    if (firstPrediction[state.node] === firstPrediction[state.node + 1]) empty(predicted, "No prediction is stored for this model.");
+    if (first === firstPrediction[state.node + 1]) empty(predicted, "No prediction is stored for this model.");
   }
 
   function draw() {
     if (!state.graph) return;
-    const drawn = ties(), near = state.node >= 0;
+    const all = ties(), near = state.node >= 0, drawn = tiesToDraw(all, near);
     pen.clearRect(0, 0, view.width, view.height);
     drawTies(drawn, near);
     drawNames(drawn, drawNodes(drawn, near), near);
-    fillLists(drawn);
+    fillLists(all);
     const when = state.variant.times[state.step], stronger = drawn.filter((tie) => tie.change > 0).length, weaker = drawn.filter((tie) => tie.change < 0).length;
     byId("when").textContent = when;
     slider.setAttribute("aria-valuetext", when);
@@ -221,7 +237,30 @@
     canvas.dataset.node = state.node;
   }
 
-  const say = (text) => { byId("status").textContent = text; };
+  // What happened, for readers who cannot see it; an unknown name is told to everyone, with nodes of similar names.
+  function say(text, similar = null) {
+    const status = byId("status");
+    status.textContent = text;
+    status.classList.toggle("visually-hidden", !similar);
+    for (const node of similar ?? []) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = state.dataset.names[node];
+      button.addEventListener("click", () => choose(node));
+      status.append(" ", button);
+    }
+  }
+
+  // Nodes by the share of pairs of letters that their names have in common with a text.
+  function similarNodes(text, names) {
+    const pairs = (word) => new Set(Array.from(word.slice(1), (letter, place) => word[place] + letter));
+    const asked = pairs(text);
+    const scores = names.map((name, node) => {
+      const own = pairs(name), common = [...asked].filter((pair) => own.has(pair)).length;
+      return { node, score: (2 * common) / Math.max(1, asked.size + own.size) };
+    });
+    return scores.filter((one) => one.score > 0.25).sort((a, b) => b.score - a.score).slice(0, SIMILAR).map((one) => one.node);
+  }
 
   function move(step) {
     state.step = Math.min(Math.max(step, 0), state.variant.times.length - 1);
@@ -246,7 +285,10 @@
       if (node < 0) node = lower.findIndex((name) => name.includes(text));
     }
     if (node >= 0 && node !== state.node) choose(node);
-    else if (node < 0 && settle) say(`No node is named like ${search.value.trim()}`);
+    else if (node < 0 && settle) {
+      const similar = similarNodes(text, lower);
+      say(`No node is named like ${search.value.trim()}.${similar.length ? " Similar names:" : ""}`, similar);
+    } else if (node < 0) say("");
   }
 
   async function showVariant(name) {
@@ -256,9 +298,11 @@
     if (request !== state.request) return;
     Object.assign(state, { variant, graph });
     slider.max = variant.times.length - 1;
+    play.hidden = slider.hidden = byId("legend").hidden = variant.times.length < 2;
+    const only = variant.times.length < 2 ? " This model keeps one graph, so that there is no time to move through." : "";
     const thinned = variant.times.length < variant.snapshots ? ` ${variant.times.length} of ${variant.snapshots} snapshots are shown.` : "";
     const part = dataset.names.length < dataset.of ? `These are the ${dataset.names.length.toLocaleString("en")} most active of ${dataset.of.toLocaleString("en")} nodes. ` : "";
-    byId("scope").textContent = `${part}Shown are each node's strongest ties in the first seed: the mean of both directions, summed over edge types.${thinned} Nodes sit near those they communicate with; colours are communities.`;
+    byId("scope").textContent = `${part}Kept are each node's strongest ties in the first seed: the mean of both directions, summed over edge types.${thinned}${only} Nodes sit with their community of who communicates with whom; colours are communities. There are two times: ties are those of the training, and end with it; predictions follow the last event of the data, test period included.`;
     fit();
     move(variant.times.length - 1);
     byId("explorer").dataset.ready = `${dataset.name}/${name}`;
@@ -307,6 +351,7 @@
   search.addEventListener("input", () => find(false));
   search.addEventListener("change", () => find(true));
   search.addEventListener("keydown", (event) => { if (event.key === "Enter") find(true); if (event.key === "Escape") choose(-1); });
+  byId("ties").addEventListener("change", draw);
   play.addEventListener("click", () => (state.timer ? stop() : start()));
   byId("clear").addEventListener("click", () => { choose(-1); search.focus(); });
   canvas.addEventListener("click", (event) => choose(nodeAt(event)));

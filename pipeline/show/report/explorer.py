@@ -15,7 +15,7 @@ from pipeline.results.predictions import along, with_reasons
 from pipeline.results.trained import TrainedVariant, current_variants, showcase, with_records
 from pipeline.show.communities import communication_graph, communities
 from pipeline.show.part import Part, part_of
-from pipeline.show.report.layout import layout
+from pipeline.show.report.layout import community_layout
 from pipeline.text import printable
 
 SNAPSHOTS = 60
@@ -27,7 +27,7 @@ FEWEST_PARTNERS = 2
 def explorer_data(lake: Lake, tables: list[EventTable]) -> list[dict[str, Any]]:
     """One entry per dataset with a trained variant; edges and predictions are packed, see `packed`."""
     return [
-        dataset_data(part_of(table), trained)
+        dataset_data(part_of(table), trained) | {"last": f"{table.as_of:%d %b %Y, %H:%M}"}
         for table in tables
         if (trained := with_records(current_variants(lake, table.name), "attention"))
     ]
@@ -38,7 +38,7 @@ def dataset_data(part: Part, trained: list[TrainedVariant]) -> dict[str, Any]:
     table = part.table
     graph = communication_graph(table)
     community = communities(graph)
-    place = layout(graph)
+    place = community_layout(graph, community)
     first = showcase(trained, table.metadata["relations"])
     ordered = [first, *(one for one in trained if one != first)]
     return {
@@ -64,9 +64,9 @@ def variant_data(trained: TrainedVariant, part: Part) -> dict[str, Any]:
     counts = shown.select("snapshot").join(edges.group_by("snapshot").len(), on="snapshot", how="left")
     top = float(edges["weight"].max() or 1.0)  # ty: ignore[invalid-argument-type] - weights are floats
     weight = np.sqrt(np.clip(edges["weight"].to_numpy() / top, 0, 1))
-    predictions = part.renumbered(with_reasons(trained), "node", "partner").with_columns(
-        share=pl.col("density") / pl.col("density").max().over("node")
-    )
+    predictions = part.renumbered(with_reasons(trained), "node", "partner")
+    density = np.nan_to_num(predictions["density"].to_numpy())
+    top_density = float(density.max(initial=0.0)) or 1.0
     partners = np.zeros(nodes, dtype=np.uint8)
     for node, many in predictions.group_by("node").len().iter_rows():
         partners[node] = many
@@ -80,13 +80,15 @@ def variant_data(trained: TrainedVariant, part: Part) -> dict[str, Any]:
         "counts": counts["len"].fill_null(0).to_list(),
         "top": top,
         "predictions": predictions.height,
+        "topDensity": top_density,
+        "givesProbabilities": predictions["probability"].null_count() < predictions.height,
         "reasons": packed_reasons(predictions),
         "packed": packed(
             edges["u"].to_numpy().astype("<u2"),
             edges["v"].to_numpy().astype("<u2"),
             predictions["partner"].to_numpy().astype("<u2"),
+            np.round(density / top_density * 65535).astype("<u2"),
             np.round(weight * 255).astype(np.uint8),
-            np.round(np.nan_to_num(predictions["share"].to_numpy()) * 255).astype(np.uint8),
             partners,
         ),
     }

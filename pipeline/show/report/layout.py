@@ -9,7 +9,27 @@ import numpy as np
 
 ITERATIONS, ITERATIONS_OF_MANY, MANY = 120, 50, 500
 GRAVITY = 0.6
+RADIUS = 0.6  # of a community that is everyone, where the places of communities fill the unit disc
 BLOCK = 1_000
+
+
+def community_layout(graph: nx.Graph, community: np.ndarray) -> np.ndarray:
+    """Place the nodes 0…N−1 in the unit disc, communities apart from one another: (N, 2).
+
+    The forces place the communities among themselves, and the members of each around its place, in a circle
+    whose area is their share of the nodes.
+    """
+    members = [np.flatnonzero(community == number) for number in range(community.max(initial=-1) + 1)]
+    between = nx.empty_graph(len(members))
+    for u, v, weight in graph.edges(data="weight", default=1.0):
+        ends = int(community[u]), int(community[v])
+        if ends[0] != ends[1]:
+            between.add_edge(*ends, weight=between.get_edge_data(*ends, {"weight": 0.0})["weight"] + weight)
+    place = np.empty((len(community), 2))
+    for centre, nodes in zip(layout(between), members, strict=True):
+        within = nx.convert_node_labels_to_integers(graph.subgraph(nodes), ordering="sorted")
+        place[nodes] = centre + RADIUS * np.sqrt(len(nodes) / len(community)) * layout(within)
+    return in_disc(place) if len(place) else place
 
 
 def layout(graph: nx.Graph) -> np.ndarray:

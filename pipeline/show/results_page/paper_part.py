@@ -108,11 +108,10 @@ def table_4_in_short(datasets: list[Measured], evidence: str) -> list[str]:
         for data in shown
         for section in data.printed_4.sections[:1]
     ]
-    notes = " ".join(
-        [*shown[0].printed_4.notes, f"Every interaction is on the page of [evidence]({evidence})."]
-    )
+    notes = dict.fromkeys(note for data in shown for note in data.printed_4.notes)
+    evidence_note = f"Every interaction is on the page of [evidence]({evidence})."
     return [
         "## Table 4\n",
         markdown_of_printed(replace(shown[0].printed_4, sections=tuple(sections))),
-        f"{notes}\n",
+        f"{' '.join([*notes, evidence_note])}\n",
     ]

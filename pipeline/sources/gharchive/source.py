@@ -16,7 +16,16 @@ from pipeline.sources.gharchive.subnetwork import (
 )
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.gharchive.versions import version_of_days
-from pipeline.sources.source import DatasetSpec, Log, Place, RawStep, Source
+from pipeline.sources.source import (
+    DatasetSpec,
+    Log,
+    Place,
+    RawStep,
+    Source,
+    description_of,
+    named_by_place,
+    title_of,
+)
 from pipeline.storage.things import subnetwork
 
 
@@ -32,8 +41,11 @@ class GitHub(Source):
         return [
             DatasetSpec(
                 DATASET,
-                TITLE,
-                "The dense subnetwork of GH Archive: who watches, forks, discusses and follows.",
+                title_of(TITLE, self.place(settings)),
+                description_of(
+                    "The dense subnetwork of GH Archive: who watches, forks, discusses and follows.",
+                    self.place(settings),
+                ),
                 self,
                 own_relations(name.removesuffix("Event") for name in settings.associations),
                 github_table,
@@ -61,7 +73,8 @@ def github_table(settings: Settings) -> EventTable:
     """What the members of the stored subnetwork do among themselves."""
     lake = settings.lake
     split = Split(settings.github_split, settings.github_time_zone)
-    return subnetwork_table(lake.github_events, read_subnetwork(lake.github_subnetwork), split)
+    table = subnetwork_table(lake.github_events, read_subnetwork(lake.github_subnetwork), split)
+    return named_by_place(table, GitHub().place(settings))
 
 
 def fetch_settings(settings: Settings) -> FetchSettings:

@@ -11,6 +11,7 @@ from pipeline.lake import Lake, replacing, write_json, write_parquet, write_text
 from pipeline.settings import env_file_with, environment_lines, read_env_file
 from pipeline.sources.sample import gharchive, social_evolution
 from pipeline.sources.sample.world import WorldSettings, planted_graph, simulate
+from pipeline.sources.source import SAMPLE_WORLD
 
 VERSION = 2  # raise it whenever the same settings begin to make other files
 
@@ -76,7 +77,7 @@ class SamplePaths:
 
 def sample_paths(home: Path) -> SamplePaths:
     """The sample world's places under a home."""
-    folder = home / "sample_world"
+    folder = home / SAMPLE_WORLD
     return SamplePaths(
         folder / "gharchive", folder / "SocialEvolution.zip", home / ".env", folder / "world.json"
     )

@@ -11,7 +11,15 @@ from pipeline.sources.social_evolution.events import (
 )
 from pipeline.sources.social_evolution.files import read_social_evolution
 from pipeline.sources.social_evolution.relations import RELATIONS
-from pipeline.sources.source import DatasetSpec, Place, RawStep, Source
+from pipeline.sources.source import (
+    DatasetSpec,
+    Place,
+    RawStep,
+    Source,
+    description_of,
+    named_by_place,
+    title_of,
+)
 
 
 class SocialEvolution(Source):
@@ -26,8 +34,8 @@ class SocialEvolution(Source):
         return [
             DatasetSpec(
                 DATASET,
-                TITLE,
-                f"{CONTENT}.",
+                title_of(TITLE, self.place(settings)),
+                description_of(f"{CONTENT}.", self.place(settings)),
                 self,
                 (*own, *(relation for relation in RELATIONS if relation not in own)),
                 table_of_settings,
@@ -45,7 +53,8 @@ class SocialEvolution(Source):
 
 def table_of_settings(settings: Settings) -> EventTable:
     """The table of the stored files, by the rules that are set."""
-    return social_evolution_table(read_social_evolution(settings.lake), social_evolution_rules(settings))
+    table = social_evolution_table(read_social_evolution(settings.lake), social_evolution_rules(settings))
+    return named_by_place(table, SocialEvolution().place(settings))
 
 
 def social_evolution_rules(settings: Settings) -> SocialEvolutionRules:

@@ -1,3 +1,4 @@
+import html
 import json
 import re
 import shutil
@@ -13,17 +14,20 @@ import pytest
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.names import HAZARD
 from pipeline.results.trained import TrainedVariant, current_variants, read_facts, showcase
+from pipeline.schemas import CALIBRATION
 from pipeline.show.communities import communities
 from pipeline.show.figures import draw_figures, style
 from pipeline.show.figures.adjacency import PIXELS, matrix_image, png, pooled
 from pipeline.show.figures.bars import LEARNED, bar_rows, baseline_bars
-from pipeline.show.figures.curves import POINTS_PER_CURVE, loss_points, mar_points
+from pipeline.show.figures.curves import POINTS_PER_CURVE, curves_figure, loss_points, mar_points
 from pipeline.show.figures.embeddings import tsne
+from pipeline.show.figures.reliability import reliability_diagram
 from pipeline.show.figures.subgraphs import busiest_circle, pairs_among
 from pipeline.show.labels import NO_LEARNING
 from pipeline.variant_names import split_key
-from tests.pipeline.show.drawn import DRAWN_VARIANTS
+from tests.pipeline.show.drawn import DRAWN_VARIANTS, IN_A_PAGE
 from tests.small_world import store_results
 
 # To begin to draw takes seconds: one worker draws for all files that do.
@@ -51,6 +55,59 @@ def test_every_figure_of_the_paper_is_drawn_as_svg_and_png(figures):
         assert (figures / f"{figure['name']}.png").read_bytes().startswith(b"\x89PNG")
         assert figure["title"]
         assert len(figure["description"]) > 40
+
+
+def test_every_drawing_names_its_data(figures):
+    shown = html.escape(IN_A_PAGE, quote=False)
+    assert [
+        path.name for path in figures.glob("*.svg") if shown not in path.read_text(encoding="utf-8")
+    ] == []
+
+
+def test_a_loss_term_that_a_model_does_not_have_has_no_panel(hard_home, tmp_path):
+    lake = Lake(tmp_path / "home")
+    shutil.copytree(hard_home.home, lake.home)
+    dyrep = [key for key in DRAWN_VARIANTS if key.startswith("dyrep")]
+    for key in dyrep:
+        path = lake.model("toy", key) / "curves.parquet"
+        write_parquet(pl.read_parquet(path).with_columns(loss_kl=pl.lit(0.0)), path)
+    figure = curves_figure(current_variants(lake, "toy"), ["Follow", "Friend"])
+    svg = style.drawn(figure)
+    models = svg.count(">Loss: events<")
+    assert models > svg.count(">Loss: KL<") == svg.count(">Loss: non-events<") - 1 > 0
+
+
+def calibrated(lake: Lake, *observed: tuple[str, float, float]) -> None:
+    """Have the stored forecasts of waiting times come out as said: horizon, predicted and observed share."""
+    rows = [
+        {"subject": subject, "split": "test", "predictor": HAZARD, "horizon": horizon, "forecasts": 10}
+        | {"predicted": predicted, "observed": share}
+        for subject in ("node", "pair")
+        for horizon, predicted, share in observed
+    ]
+    path = lake.waiting_times("toy") / f"{CALIBRATION.name}.parquet"
+    stored = pl.read_parquet(path)
+    same = stored.head(1).drop(pl.DataFrame(rows).columns)
+    write_parquet(pl.DataFrame(rows).join(same, how="cross").cast(stored.schema).select(stored.columns), path)
+
+
+def test_reliability_leaves_out_a_horizon_within_which_all_came_and_zooms_to_where_points_are(
+    hard_home, tmp_path
+):
+    lake = Lake(tmp_path / "home")
+    shutil.copytree(hard_home.home, lake.home)
+    table = read_event_table(lake.dataset("toy"))
+    calibrated(lake, ("1 h", 0.03, 0.02), ("1 h", 0.12, 0.16), ("7 d", 0.6, 1.0), ("7 d", 0.99, 1.0))
+    figure = reliability_diagram(lake, table)
+    assert figure is not None
+    svg = style.drawn(figure)
+    assert "within 1 h" in svg
+    assert "within 7 d" not in svg
+    assert "Within 7 d every event came: not drawn." in figure.description
+    assert "0.20" in svg
+    assert ">1.0<" not in svg
+    calibrated(lake, ("7 d", 0.6, 1.0), ("7 d", 0.99, 1.0))
+    assert reliability_diagram(lake, table) is None
 
 
 def test_drawing_leaves_no_temporary_file(figures):

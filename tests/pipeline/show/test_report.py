@@ -1,4 +1,5 @@
 import base64
+import html
 import json
 import shutil
 import zlib
@@ -6,6 +7,8 @@ from collections import Counter
 from datetime import date
 from html.parser import HTMLParser
 
+import duckdb
+import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
@@ -13,9 +16,10 @@ from jinja2 import UndefinedError
 
 from pipeline.event_table import read_event_table
 from pipeline.lake import Lake, write_json, write_parquet
+from pipeline.results.agreement import write_attention_auc
 from pipeline.results.trained import TrainedVariant, current_variants, read_facts
 from pipeline.results.warehouse import build_warehouse
-from pipeline.show.communities import communication_graph
+from pipeline.show.communities import communication_graph, communities
 from pipeline.show.part import part_of
 from pipeline.show.report import templates, write_report
 from pipeline.show.report.explorer import (
@@ -26,8 +30,8 @@ from pipeline.show.report.explorer import (
     strongest_pairs,
     variant_data,
 )
-from pipeline.show.report.layout import layout
-from pipeline.show.tables import Cell
+from pipeline.show.report.layout import community_layout, layout
+from pipeline.show.tables import Cell, Group, Line, PrintedTable, Section, printed_tables
 from pipeline.sources.gharchive.account import account_path
 from tests.pipeline.show.drawn import IN_A_PAGE
 from tests.small_world import store_results
@@ -148,6 +152,50 @@ def test_tables_mark_the_best_values_and_say_what_no_learning_gives(report_text)
     assert "Table 4." in report_text
 
 
+def test_the_learned_graph_stands_beside_what_counting_gives_and_the_planted_one_is_told_apart(
+    two_results, tmp_path
+):
+    lake = Lake(tmp_path / "home")
+    shutil.copytree(two_results.home, lake.home)
+    names = read_event_table(lake.dataset("toy")).nodes["name"]
+    ties = pl.DataFrame({"source": names[:-2], "target": names[2:]})
+    write_parquet(ties, lake.known_graph("toy"))
+    write_attention_auc(lake)
+    build_warehouse(lake)
+    with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
+        printed = next(
+            table
+            for table in printed_tables(warehouse)
+            if table.key.startswith("table-4") and "owned" in table.title
+        )
+        ((learned, counted),) = warehouse.execute(
+            "select final_sparse_mean, final_frequency from table_4 "
+            "where dataset = 'toy' and relation = 'planted'"
+        ).fetchall()
+    assert f"planted (ground truth): learned {learned:.0f} %, counted {counted:.0f} %." in printed.notes[0]
+    assert "known graphs better than counting" in printed.notes[0]
+    assert "known only because the data are simulated" in printed.notes[-1]
+    for line in printed.lines:
+        for cells in line.groups:
+            values = [(float(cell.ours.split()[0]), cell.best) for cell in cells if cell.ours is not None]
+            assert not values or (max(values)[0], True) in values
+            assert sum(best for _, best in values) <= 1
+
+
+def test_columns_without_any_value_are_left_out():
+    line = Line(("a",), ((Cell(None), Cell("1")), (Cell(None),), (Cell("for both"),)))
+    groups = (Group("one", ("x", "y")), Group("none"), Group("shared", ("x", "y")))
+    table = PrintedTable("key", "title", ("of",), groups, (Section(None, (line,)),)).without_empty_columns()
+    assert table.groups == (Group("one", ("y",)), Group("shared", ("x", "y")))
+    assert table.lines[0].groups == ((Cell("1"),), (Cell("for both"),))
+
+
+def test_the_first_lines_name_every_dataset(report_text):
+    lede = report_text.partition('class="lede"')[2].partition("</p>")[0]
+    assert "Other network" in lede
+    assert html.escape(IN_A_PAGE) in lede.replace("&#39;", "&#x27;").replace("&#34;", "&quot;")
+
+
 def test_published_figures_stand_only_beside_the_papers_own_data(report_text):
     assert 'class="published"' not in report_text
 
@@ -225,11 +273,12 @@ def test_packed_edges_and_predictions_unpack_to_what_was_stored(two_results):
     data = variant_data(trained(two_results, "ldg_learned_sparse-bilinear"), part_of(table))
     raw = zlib.decompress(base64.b64decode(data["packed"]))
     edges, many, nodes = sum(data["counts"]), data["predictions"], table.nodes.height
-    assert len(raw) == 5 * edges + 3 * many + nodes
-    u, v, partner = (
-        np.frombuffer(raw, "<u2", n, at) for n, at in ((edges, 0), (edges, 2 * edges), (many, 4 * edges))
+    assert len(raw) == 5 * edges + 4 * many + nodes
+    u, v, partner, density = (
+        np.frombuffer(raw, "<u2", n, at)
+        for n, at in ((edges, 0), (edges, 2 * edges), (many, 4 * edges), (many, 4 * edges + 2 * many))
     )
-    weight = np.frombuffer(raw, np.uint8, edges, 4 * edges + 2 * many)
+    weight = np.frombuffer(raw, np.uint8, edges, 4 * edges + 4 * many)
     attention = pl.read_parquet(
         two_results.model("toy", "ldg_learned_sparse-bilinear") / "attention.parquet"
     ).filter(pl.col("seed") == 0)
@@ -237,10 +286,14 @@ def test_packed_edges_and_predictions_unpack_to_what_was_stored(two_results):
     assert list(zip(u[: first.height], v[: first.height], strict=True)) == first.select("u", "v").rows()
     shown = (weight[: first.height] / 255) ** 2 * data["top"]
     assert np.allclose(shown, first["weight"].to_numpy(), atol=0.01)
-    stored_partners = pl.read_parquet(
+    stored = pl.read_parquet(
         two_results.model("toy", "ldg_learned_sparse-bilinear") / "predictions.parquet"
-    ).sort("node", "rank")["partner"]
-    assert partner.tolist() == stored_partners.to_list()
+    ).sort("node", "rank")
+    assert partner.tolist() == stored["partner"].to_list()
+    assert np.allclose(
+        density / 65535 * data["topDensity"], stored["density"].to_numpy(), rtol=1e-3, atol=1e-4
+    )
+    assert not data["givesProbabilities"]
 
 
 def test_of_a_large_network_the_most_active_nodes_are_shown_among_themselves(two_results):
@@ -298,6 +351,20 @@ def test_every_node_has_a_place_in_the_disc_and_always_the_same(two_results):
     assert np.isfinite(place).all()
     assert np.linalg.norm(place, axis=1).max() <= 1 + 1e-9
     assert (layout(graph) == place).all()
+
+
+def test_communities_are_placed_apart_and_nodes_of_none_have_a_place_too():
+    graph = nx.disjoint_union_all([nx.complete_graph(12), nx.complete_graph(9), nx.empty_graph(2)])
+    graph.add_edge(0, 12)
+    community = communities(graph)
+    place = community_layout(graph, community)
+    assert np.linalg.norm(place, axis=1).max() <= 1 + 1e-9
+    first, second = (place[community == number] for number in (0, 1))
+    apart = np.linalg.norm(first.mean(axis=0) - second.mean(axis=0))
+    assert apart > 1.5 * max(
+        np.linalg.norm(part - part.mean(axis=0), axis=1).mean() for part in (first, second)
+    )
+    assert (community_layout(graph, community) == place).all()
 
 
 def test_moments_read_as_a_person_says_them(two_results):

@@ -15,6 +15,7 @@ from pipeline.sources.gharchive.fetch import FetchSettings, fetch_day
 from pipeline.sources.gharchive.normalize import EventRules
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, subnetwork_table
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
+from pipeline.sources.registry import registry
 from pipeline.sources.sample import FIRST_DAY, LAST_DAY, SAMPLE_ENVIRONMENT, sample_paths
 from pipeline.sources.social_evolution.events import SocialEvolutionRules, social_evolution_table
 from pipeline.sources.social_evolution.files import fetch_social_evolution
@@ -89,3 +90,18 @@ def test_the_zip_gives_a_network_whose_planted_graph_shows(tmp_path: Path, built
     files = fetch_social_evolution(str(sample_paths(built_world).social_evolution), Lake(tmp_path), False)
     table = social_evolution_table(files, SocialEvolutionRules())
     assert recovery(table, Lake(built_world).known_graph("social_evolution")) > 0.85
+
+
+def test_the_names_of_both_datasets_say_that_the_sample_world_is_simulated(tmp_path: Path, built_world: Path):
+    places = sample_paths(built_world)
+    settings = Settings(
+        home=tmp_path, gharchive_url=str(places.gharchive), social_evolution=str(places.social_evolution)
+    )
+    fetch_social_evolution(settings.social_evolution, settings.lake, False)
+    specs = {spec.name: spec for spec in registry(settings)}
+    assert specs["github"].title == "GitHub (simulated)"
+    assert specs["github"].description.startswith("Simulated data")
+    table = specs["social_evolution"].build(settings)
+    assert table.title == table.metadata["title"] == "Social Evolution (simulated)"
+    assert table.metadata["description"].startswith("Simulated data about no real people")
+    assert {spec.title for spec in registry(Settings(home=tmp_path))} == {"GitHub", "Social Evolution"}
