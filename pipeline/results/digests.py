@@ -9,7 +9,6 @@ from pathlib import Path
 from pipeline.lake import Lake, file_sha256, write_json
 from pipeline.machine import PACKAGES, PROJECT
 from pipeline.sources.gharchive.account import read_account, unreadable
-from pipeline.storage.things import results
 
 # Files below a home that results are read from. Weights are none of them: no result loads a model.
 INPUTS = (
@@ -54,7 +53,8 @@ def describe_day(path: Path) -> str:
 
 def digest_results(lake: Lake) -> str:
     """Digest the result tables, figures, the warehouse and the report."""
-    return digest_lines(file_lines(lake.home, map(lake.home.joinpath, sorted(results().files(lake.home)))))
+    files = [*lake.results.glob("*.parquet"), *lake.figures.glob("*/*"), lake.warehouse, lake.report]
+    return digest_lines(file_lines(lake.home, sorted(files)))
 
 
 def are_results_current(lake: Lake, inputs: str) -> bool:
