@@ -9,6 +9,12 @@ BIN := .venv/bin
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# $(call step,what,command): a step of the setup, with the seconds it took.
+define step
+@printf '%s ... ' '$(1)'; began=$$(date +%s); $(2) && echo "$$(($$(date +%s) - began)) s"
+endef
+INSTALL := $(BIN)/pip install --quiet
+
 .PHONY: run test test-fast coverage dev lint bench reproduce postgres cluster s3
 
 run: .venv/.ready-run
@@ -54,27 +60,31 @@ bench: .venv/.ready-dev
 # alone, say), whose hash is not the registry's. A stamp is touched last: an installation that was cut short is
 # done again.
 .venv/.ready-run: pyproject.toml constraints.txt requirements-run.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-run.txt
-	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
-	$(BIN)/python -m model.history
-	$(BIN)/python -m model.large
-	$(BIN)/python -m model.when
-	touch $@
+	@found=$$($(PYTHON) -c 'import sys; print("Python %d.%d" % sys.version_info[:2])' 2>/dev/null); \
+	case "$$found" in "Python 3.11" | "Python 3.12") ;; *) echo "$(PYTHON) is $${found:-no Python}; the project needs \
+	Python 3.11 or 3.12. Name one: make $(or $(MAKECMDGOALS),run) PYTHON=python3.11" >&2; exit 1;; esac
+	@echo 'Setting up .venv, once; downloads aside, this takes two to three minutes.'
+	$(call step,Creating .venv,$(PYTHON) -m venv .venv)
+	$(call step,Installing packages,$(INSTALL) --require-hashes --no-deps -r requirements-run.txt)
+	$(call step,Installing torch,$(INSTALL) -c constraints.txt torch)
+	$(call step,Installing the project,$(INSTALL) --no-deps --no-build-isolation -e .)
+	$(call step,Compiling the statistics of REM (about 50 s),$(BIN)/python -m model.history)
+	$(call step,Compiling the engine for large networks (about 40 s),$(BIN)/python -m model.large)
+	$(call step,Compiling the waiting times (about 10 s),$(BIN)/python -m model.when)
+	@touch $@
 
 .venv/.ready-postgres: .venv/.ready-run requirements-postgres.txt
-	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-postgres.txt
-	touch $@
+	$(call step,Installing the PostgreSQL driver,$(INSTALL) --require-hashes --no-deps -r requirements-postgres.txt)
+	@touch $@
 
 .venv/.ready-cluster: .venv/.ready-run requirements-cluster.txt
-	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-cluster.txt
-	touch $@
+	$(call step,Installing Dask,$(INSTALL) --require-hashes --no-deps -r requirements-cluster.txt)
+	@touch $@
 
 .venv/.ready-s3: .venv/.ready-run requirements-s3.txt
-	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-s3.txt
-	touch $@
+	$(call step,Installing the S3 client,$(INSTALL) --require-hashes --no-deps -r requirements-s3.txt)
+	@touch $@
 
 .venv/.ready-dev: .venv/.ready-postgres .venv/.ready-cluster .venv/.ready-s3 requirements-dev.txt
-	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-dev.txt
-	touch $@
+	$(call step,Installing the tools of developers,$(INSTALL) --require-hashes --no-deps -r requirements-dev.txt)
+	@touch $@

@@ -4,7 +4,6 @@ A variable of the shell takes precedence over `$LDG_HOME/.env`, and that over `.
 nothing in it is run or replaced.
 """
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -40,6 +39,7 @@ from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.sources.social_evolution.events import SocialEvolutionRules
 from pipeline.sources.social_evolution.relations import RELATIONS
 from pipeline.sources.urls import shown_address
+from pipeline.text import suggest_name
 from pipeline.variant_names import ldg_name
 from pipeline.variants import DYREP
 
@@ -51,7 +51,8 @@ SECRET = ("alert_webhook", "alert_command", "store")
 SHELL_NAMES = "LDG_SHELL_NAMES"  # which variables `ldg dev` found in its shell
 STARTED_IN = "LDG_STARTED_IN"  # the folder it was started in
 DAGSTER_STORAGE = "LDG_DAGSTER_STORAGE"  # of every process of Dagster: where its home keeps runs
-INTERNAL = (SHELL_NAMES, STARTED_IN, DAGSTER_STORAGE, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
+OPTIONS = "LDG_OPTIONS"  # variables that options of this command set
+INTERNAL = (SHELL_NAMES, STARTED_IN, DAGSTER_STORAGE, OPTIONS, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):
@@ -145,6 +146,7 @@ Storage = Annotated[
     Takes("an address such as s3://bucket/prefix, or nothing"),
 ]
 Count = Annotated[int, Field(ge=1)]
+PAPER_ALONE = "It reaches the paper's models alone (DyRep, LDG), not REM, waiting times or `ldg follow`."
 
 
 class Settings(BaseSettings):
@@ -260,13 +262,18 @@ class Settings(BaseSettings):
         SocialEvolutionRules.end, description="The day at whose start the events end."
     )
     seeds: Count = Field(SEEDS, description="How many times each variant is trained, each from another seed.")
-    epochs: Count = Field(EPOCHS, description="How many passes are made over the training events.")
-    batch: Count = Field(BATCH, description="Events per step of the optimizer; a small dataset wants fewer.")
+    epochs: Count = Field(
+        EPOCHS, description=f"How many passes are made over the training events. {PAPER_ALONE}"
+    )
+    batch: Count = Field(
+        BATCH,
+        description=f"Events per step of the optimizer; a small dataset wants fewer. {PAPER_ALONE}",
+    )
     learning_rate: float = Field(
         LEARNING_RATE,
         gt=0,
         le=1,
-        description="The size of the optimizer's steps; a small dataset wants larger ones.",
+        description=f"The size of the optimizer's steps; a small dataset wants larger ones. {PAPER_ALONE}",
     )
     datasets: Names = Field((), description="The datasets a run works on, by name; all of them if empty.")
     variants: Names = Field(
@@ -304,6 +311,12 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments alone: which file is read depends on the home, and errors say where a value is from."""
         return (init_settings,)
+
+    @model_validator(mode="after")
+    def home_fits(self) -> Self:
+        """Refuse a home whose path databases misread."""
+        Lake(self.home)
+        return self
 
     @model_validator(mode="after")
     def days_in_order(self) -> Self:
@@ -409,6 +422,11 @@ class Value:
     text: str
     source: str
 
+    @property
+    def is_of_command(self) -> bool:
+        """Tell whether it is given for one command, in the shell or by an option, and not in a `.env`."""
+        return self.source == SHELL or self.source.startswith("--")
+
 
 class VariablesSource(EnvSettingsSource):
     """The variables of a mapping, read as the library reads those of the process."""
@@ -424,13 +442,36 @@ class VariablesSource(EnvSettingsSource):
 def values_in_force() -> dict[str, Value]:
     """Every variable in force; the shell takes precedence over `$LDG_HOME/.env`, that over `./.env`."""
     ours = {name: text for name, text in shell_variables().items() if name.startswith(PREFIX)}
-    shell = {name: Value(text, SHELL) for name, text in ours.items()}
+    options = option_names()
+    shell = {name: Value(text, option_of(name) if name in options else SHELL) for name, text in ours.items()}
     here = read_env_file(env_file_here())
     named = {name: value for name, value in (here | shell).items() if name == "LDG_HOME"}
     inner = read_env_file(Settings.from_values(named).home / ".env")
     # A home is named from outside: a line in its own file would be about another folder than its own.
     inner.pop("LDG_HOME", None)
     return here | inner | shell
+
+
+def set_options(values: Mapping[str, object]) -> None:
+    """Set variables of this process from a command's options, by field; None is an option not given."""
+    texts = {variable(name): str(value) for name, value in values.items() if value is not None}
+    os.environ |= {**texts, OPTIONS: ",".join(texts)}
+
+
+def option_names() -> list[str]:
+    """Name the variables that options of this command set."""
+    return os.environ.get(OPTIONS, "").split(",")
+
+
+def option_of(name: str) -> str:
+    """Name the command-line option of a variable."""
+    return "--" + name.removeprefix(PREFIX).lower().replace("_", "-")
+
+
+def given_name(field: str) -> str:
+    """Name a setting as the user did: the command-line option if it was used, else the variable."""
+    name = variable(field)
+    return option_of(name) if name in option_names() else name
 
 
 def shell_to_remember() -> dict[str, str]:
@@ -444,7 +485,9 @@ def shell_to_remember() -> dict[str, str]:
 
 def shell_variables() -> dict[str, str]:
     """The variables of the shell, without what Dagster took from a `.env`, which may change since."""
-    names = os.environ[SHELL_NAMES].split(",") if SHELL_NAMES in os.environ else list(os.environ)
+    names = list(os.environ)
+    if SHELL_NAMES in os.environ:
+        names = [*os.environ[SHELL_NAMES].split(","), *option_names()]
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -497,9 +540,8 @@ def refuse_unknown(name: str, source: str) -> None:
     names = [variable(field) for field in Settings.model_fields]
     if name in names or name in INTERNAL:
         return
-    nearest = difflib.get_close_matches(name, names, n=1)
-    remedy = f"did you mean {nearest[0]}?" if nearest else "docs/settings.md lists every setting"
-    raise SettingError(f"{name} in {source} is no setting; {remedy}")
+    remedy = suggest_name(name, names) or "; docs/settings.md lists every setting"
+    raise SettingError(f"{name} in {source} is no setting{remedy}")
 
 
 def variable(name: str) -> str:

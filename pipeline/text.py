@@ -2,7 +2,9 @@
 numbers told apart.
 """
 
+import difflib
 import re
+from collections.abc import Iterable
 
 # Control characters, line separators, what turns the direction of writing, surrogates, and the code points
 # that are no characters. XML forbids most of them; HTML, terminals and editors obey or drop the rest.
@@ -32,6 +34,12 @@ def shortened(value: object) -> str:
     except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
         return f"too large a value ({type(value).__name__})"
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean NAME?` for the known name nearest to a misspelled one, or nothing."""
+    nearest = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {printable(nearest[0])}?" if nearest else ""
 
 
 def character_code(match: re.Match[str]) -> str:

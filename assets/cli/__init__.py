@@ -18,6 +18,7 @@ from assets.cli.doctor import doctor
 from assets.cli.export import export
 from assets.cli.follow import follow
 from assets.cli.forecast import forecast
+from assets.cli.listing import list_names
 from assets.cli.page import page
 from assets.cli.predict import predict
 from assets.cli.report import report
@@ -28,6 +29,7 @@ from assets.cli.serve import serve
 from assets.cli.storage import storage
 from assets.cli.store import store
 from assets.cli.train import train
+from pipeline.machine import PACKAGE
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -42,6 +44,7 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
     type=click.Path(path_type=Path),
     help="Where everything is kept; takes precedence over LDG_HOME.",
 )
+@click.version_option(package_name=PACKAGE, prog_name="ldg", message="%(prog)s %(version)s")
 @click.option("--traceback", is_flag=True, help="Show where in the code a failure happened.")
 def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` asks for the traceback
     """Who will interact with whom next, and which hidden graph carries it?"""
@@ -51,7 +54,7 @@ def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` as
 
 for command in (
     *(run, follow, forecast, reproduce, train, predict, export),
-    *(report, page, sample, dev, serve, store, storage, scheduler, worker, doctor),
+    *(list_names, report, page, sample, dev, serve, store, storage, scheduler, worker, doctor),
 ):
     ldg.add_command(command)
 

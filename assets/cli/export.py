@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from assets.cli.home import WrongInputError, home_to_read, stored_table
+from assets.cli.home import WrongInputError, home_to_read, stored_table, unwritable
 
 
 @click.command(short_help="Write a dataset's events for other tools.")
@@ -33,6 +33,8 @@ def export(dataset: str, form: str, folder: Path) -> None:
         meaning = write_export(table, form, folder)
     except FileExistsError as error:
         raise WrongInputError(str(error)) from None
+    except (NotADirectoryError, PermissionError) as error:
+        raise unwritable("--to", folder, error) from None
     counts = ", ".join(f"{count:,} {split}" for split, count in meaning["events"].items())
     events = f"{sum(meaning['events'].values()):,} events ({counts})"
     click.echo(f"{printable(meaning['title'])}: {events} in {folder}")

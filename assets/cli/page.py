@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from assets.cli.home import WrongInputError, home_to_read
+from assets.cli.home import WrongInputError, home_to_read, unwritable
 
 
 @click.command(short_help="Write the page of the paper's results.")
@@ -23,4 +23,6 @@ def page(page: Path | None) -> None:
         write_results_page(settings.lake, path)
     except FileNotFoundError as error:
         raise WrongInputError(str(error)) from None
+    except (NotADirectoryError, FileExistsError, PermissionError) as error:
+        raise unwritable("PAGE", path, error) from None
     click.echo(f"Results: {path}")

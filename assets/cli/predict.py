@@ -26,14 +26,17 @@ def predict(dataset: str, node: str, variant: str | None, at: datetime | None, t
     table = stored_table(lake, dataset)
     from pipeline.rem_variants import REM
     from pipeline.results.trained import current_variants, showcase
-    from pipeline.text import printable
+    from pipeline.text import printable, suggest_name
     from pipeline.variant_names import HISTORY, variant_key
 
     trained = {one.key: one for one in current_variants(lake, dataset)}
     if not trained:
         raise WrongInputError(f"no model is trained on {dataset}: `ldg train {dataset} VARIANT` trains one")
     if variant and variant not in trained:
-        raise WrongInputError(f"{variant} is not trained on {dataset}; trained: {', '.join(trained)}")
+        raise WrongInputError(
+            f"{variant} is not trained on {dataset}; trained: {', '.join(trained)}"
+            f"{suggest_name(variant, trained)}"
+        )
     relations = table.metadata["relations"]
     best = trained.get(variant_key(REM, HISTORY)) or showcase(list(trained.values()), relations)
     chosen = trained[variant] if variant else best

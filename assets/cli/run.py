@@ -2,16 +2,35 @@
 
 import click
 
-from assets.cli.home import home_to_write
+from assets.cli.home import EPOCHS, SEEDS, home_to_write, warn
 
 
 @click.command(short_help="Make everything of this home.")
-def run() -> None:
+@click.option(
+    "--datasets", metavar="NAME,…", help="The datasets to work on; takes precedence over LDG_DATASETS."
+)
+@click.option("--variants", metavar="NAME,…", help="The models to train; takes precedence over LDG_VARIANTS.")
+@SEEDS
+@EPOCHS
+@click.option("--dry-run", is_flag=True, help="Say what would be made and what is finished; make nothing.")
+def run(
+    datasets: str | None, variants: str | None, seeds: str | None, epochs: str | None, dry_run: bool
+) -> None:
     """Make everything of this home: raw files, event tables, trainings, results; then print the tables.
 
     What is finished is not made again. LDG_DATASETS and LDG_VARIANTS choose what is worked on.
     """
-    settings = home_to_write()
-    from assets.headless.run import main
+    from pipeline.settings import Settings, set_options
 
-    main(settings)
+    set_options({"datasets": datasets, "variants": variants, "seeds": seeds, "epochs": epochs})
+    settings = Settings.load() if dry_run else home_to_write()
+    from pipeline.sources.chosen import check_used_settings, chosen_datasets, chosen_variants
+
+    chosen = chosen_variants(chosen_datasets(settings), settings)
+    warn(check_used_settings([variant for _, variant in chosen]))
+    from assets.headless.run import main, print_plan
+
+    if dry_run:
+        print_plan(settings)
+    else:
+        main(settings)

@@ -16,6 +16,7 @@ from model.identity import differences, identity, resumable
 from model.when.settings import is_learned
 from model.when.task import wanted_waits
 from pipeline.rem_variants import RemVariant
+from pipeline.results.digests import are_results_current, digest_inputs
 from pipeline.results.trained import (
     CHECKPOINT,
     TrainedVariant,
@@ -24,7 +25,8 @@ from pipeline.results.trained import (
     present_fingerprint,
     read_facts,
 )
-from pipeline.settings import Settings
+from pipeline.settings import SettingError, Settings, given_name
+from pipeline.sources.registry import registry
 from pipeline.sources.source import DatasetSpec
 from pipeline.variants import Variant, models_for
 
@@ -36,7 +38,7 @@ def left_out(specs: Sequence[DatasetSpec], settings: Settings) -> dict[str, str]
     reasons = {spec.name: spec.problem or spec.source.missing(settings) for spec in specs}
     for name, reason in reasons.items():
         if reason is not None and name in settings.datasets:
-            raise ValueError(f"LDG_DATASETS names {name}, but {reason}")
+            raise SettingError(f"{given_name('datasets')} names {name}, but {reason}")
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
@@ -101,3 +103,16 @@ def plan_training(
 def count_events(spec: DatasetSpec, settings: Settings) -> int:
     """The events of a dataset's event table."""
     return read_metadata(settings.lake.dataset(spec.name) / "events.parquet").num_rows
+
+
+def results_inputs(settings: Settings) -> str:
+    """Digest what decides the results of a home."""
+    return digest_inputs(settings.lake, [spec.name for spec in registry(settings)])
+
+
+def are_results_unchanged(settings: Settings, inputs: str) -> bool:
+    """Tell whether a run can leave the results as they are: nothing they are made from has changed.
+
+    Shared results are always made: another home may have published others meanwhile.
+    """
+    return not settings.storage and are_results_current(settings.lake, inputs)

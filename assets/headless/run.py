@@ -17,7 +17,7 @@ from dagster import (
 )
 from rich.console import Console
 
-from assets.chain import TRAINED_MODELS
+from assets.chain import TRAINED_MODELS, WAITING_TIMES
 from assets.headless.account import Account
 from assets.headless.board import Board
 from assets.headless.instance import bury_dead_runs, instance_of
@@ -25,10 +25,12 @@ from assets.headless.learning import Learning, Training, finished_training, trai
 from assets.headless.lock import alone
 from assets.headless.plan import (
     RESULTS_STEP,
+    are_results_unchanged,
     left_out,
     missing_before,
     plan_training,
     plan_waiting_times,
+    results_inputs,
     table_steps,
     trained_otherwise,
 )
@@ -38,10 +40,12 @@ from assets.metadata import shown_training
 from assets.system import build_definitions
 from assets.versions import version_of_training, version_tags
 from model.training_task import tasks_of_each
+from pipeline.event_table import has_event_table
 from pipeline.lake import sweep
 from pipeline.locks import LockedError
 from pipeline.progress import watched_by
 from pipeline.rem_variants import RemVariant
+from pipeline.results.digests import note_results
 from pipeline.results.standing import standing
 from pipeline.results.trained import TrainedVariant
 from pipeline.runs import SessionRecord
@@ -59,19 +63,52 @@ def main(settings: Settings) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     account = Account(console, settings)
     started = time.monotonic()
-    try:
-        chosen = chosen_datasets(settings)
-        reasons = left_out(chosen, settings)
-        specs = [spec for spec in chosen if spec.name not in reasons]
-        variants = chosen_variants(specs, settings)
-    except ValueError as error:
-        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - for the terminal
-        sys.exit(2)
-    for name, reason in reasons.items():
-        account.remark(f"{name}: left out, {reason}")
+    specs, variants = choose(settings, account)
     with headless_run(settings, account) as run:
         run.everything(specs, variants)
     account.end(time.monotonic() - started)
+
+
+def print_plan(settings: Settings) -> None:
+    """Say what a run would make and what is finished, on the event tables as they are now; make nothing."""
+    account = Account(Console(highlight=False, width=None if sys.stdout.isatty() else 120), settings)
+    specs, variants = choose(settings, account)
+    built = {spec.name for spec in specs if has_event_table(settings.lake.dataset(spec.name))}
+    for spec in specs:
+        for step in table_steps(spec, settings):
+            account.line("to check" if spec.name in built else "to make", str(step))
+    left = 0
+    for spec, variant in variants:
+        plan = (
+            plan_training(spec, variant, settings) if spec.name in built else Training(spec.name, variant, 0)
+        )
+        is_finished = isinstance(plan, TrainedVariant)
+        left += not is_finished
+        label = "finished" if is_finished else "to resume" if plan.resumed else "to make"
+        account.line(label, f"{spec.name}/{TRAINED_MODELS} {variant.key}")
+    for spec in specs:
+        is_learned = spec.name in built and plan_waiting_times(spec, settings)[1]
+        left += not is_learned
+        account.line("finished" if is_learned else "to make", f"{spec.name}/{WAITING_TIMES}")
+    is_unchanged = not left and are_results_unchanged(settings, results_inputs(settings))
+    account.line("unchanged" if is_unchanged else "to make", str(RESULTS_STEP))
+    account.remark(
+        "Every run brings raw files and event tables up to date. Where an event table changes, models and "
+        "results are made again."
+    )
+
+
+def choose(
+    settings: Settings, account: Account
+) -> tuple[list[DatasetSpec], list[tuple[DatasetSpec, Variant | RemVariant]]]:
+    """Choose the datasets and variants of a run as the settings say, and tell which datasets are left out."""
+    chosen = chosen_datasets(settings)
+    reasons = left_out(chosen, settings)
+    specs = [spec for spec in chosen if spec.name not in reasons]
+    variants = chosen_variants(specs, settings)
+    for name, reason in reasons.items():
+        account.remark(f"{name}: left out, {reason}")
+    return specs, variants
 
 
 def train_one_variant(settings: Settings, spec: DatasetSpec, variant: Variant | RemVariant) -> None:
@@ -131,7 +168,7 @@ class HeadlessRun:
             for step in table_steps(spec, self.settings):
                 self.make(step)
         self.learn(variants, waits_of=specs)
-        self.make(RESULTS_STEP)
+        self.make_results()
         self.record.note(finished=True)
 
     def make(self, step: Step) -> None:
@@ -144,6 +181,15 @@ class HeadlessRun:
             sys.exit(self.account.failure(f"{step} failed: {error}"))
         self.account.step(step, time.monotonic() - started, warnings)
         self.record.note()
+
+    def make_results(self) -> None:
+        """Make the results, unless they and all they are made from are as the last run left them."""
+        inputs = results_inputs(self.settings)
+        if are_results_unchanged(self.settings, inputs):
+            self.account.line("unchanged", str(RESULTS_STEP))
+            return
+        self.make(RESULTS_STEP)
+        note_results(self.settings.lake, inputs)
 
     def learn(
         self,

@@ -5,6 +5,7 @@ from typing import Any
 
 from pipeline.decoded import decoded
 from pipeline.rem_variants import REM, RemVariant, rem_variants
+from pipeline.text import printable, suggest_name
 from pipeline.variants import Variant, variants_for
 
 FOLLOWING = "following"  # the dataset that is followed
@@ -23,7 +24,10 @@ def model_that_follows(name: str) -> Variant | RemVariant:
     ours = {one.key: one for one in variants_for(("",)) if one.is_recurrent and not one.frequency}
     models = {**rem, **ours}
     if name not in models:
-        raise ValueError(f"LDG_FOLLOW_VARIANTS names {name}; those that follow are {', '.join(models)}")
+        raise ValueError(
+            f"LDG_FOLLOW_VARIANTS names {printable(name)}; those that follow are {', '.join(models)}"
+            f"{suggest_name(name, models)}"
+        )
     return models[name]
 
 
@@ -53,7 +57,7 @@ class FollowRule:
         if self.reselect < 1:
             raise ValueError(f"reselect takes 1 or more, not {self.reselect}")
         if not self.variants or len(set(self.variants)) < len(self.variants):
-            raise ValueError(f"variants takes one or more different names, not {self.variants}")
+            raise ValueError(f"LDG_FOLLOW_VARIANTS takes one or more different names, not {self.variants}")
         for name in self.variants:
             model_that_follows(name)
 

@@ -3,18 +3,22 @@
 from collections.abc import Sequence
 
 from pipeline.rem_variants import RemVariant
-from pipeline.settings import Settings
+from pipeline.settings import SettingError, Settings, given_name, values_in_force, variable
 from pipeline.sources.registry import registry
 from pipeline.sources.source import DatasetSpec
+from pipeline.text import printable, suggest_name
 from pipeline.variants import Variant, models_for
+
+PAPER_ONLY = ("epochs", "batch", "learning_rate")  # settings that reach no relational-event model
 
 
 def chosen_datasets(settings: Settings) -> list[DatasetSpec]:
     """The datasets that LDG_DATASETS names, or every one without it."""
     specs = {spec.name: spec for spec in registry(settings)}
     if unknown := [name for name in settings.datasets if name not in specs]:
-        raise ValueError(
-            f"LDG_DATASETS names {', '.join(unknown)}; the datasets of this home are {', '.join(specs)}"
+        raise SettingError(
+            f"{given_name('datasets')} names {', '.join(map(printable, unknown))}; the datasets of this home "
+            f"are {', '.join(specs)}{suggest_name(unknown[0], specs)}"
         )
     return [specs[name] for name in dict.fromkeys(settings.datasets or specs)]
 
@@ -26,8 +30,34 @@ def chosen_variants(
     every = [(spec, variant) for spec in specs for variant in models_for(spec.relations)]
     names = dict.fromkeys(variant.name for _, variant in every)
     if specs and (unknown := [name for name in settings.variants if name not in names]):
-        raise ValueError(f"LDG_VARIANTS names {', '.join(unknown)}; the variants are {', '.join(names)}")
+        raise SettingError(
+            f"{given_name('variants')} names {', '.join(map(printable, unknown))}; the variants are "
+            f"{', '.join(names)}{suggest_name(unknown[0], names)}"
+        )
     return [(spec, variant) for spec, variant in every if variant.name in settings.variants]
+
+
+def check_used_settings(variants: Sequence[Variant | RemVariant]) -> list[str]:
+    """Return a warning for each line of a `.env` that reaches none of the chosen variants.
+
+    A setting given for this command alone, by an option or in the shell, is refused instead. Lines of a
+    `.env` go with every command on a home: those of the sample world are for DyRep and LDG.
+    """
+    if not variants or any(isinstance(variant, Variant) for variant in variants):
+        return []
+    chosen = ", ".join(dict.fromkeys(variant.key for variant in variants))
+    warnings = []
+    for name, value in values_in_force().items():
+        if name not in map(variable, PAPER_ONLY) or not value.text.strip():
+            continue
+        unused = (
+            f"{name} is {printable(value.text.strip())!r} in {value.source}, but it reaches only the paper's "
+            f"models (DyRep, LDG), not {chosen}"
+        )
+        if value.is_of_command:
+            raise SettingError(f"{unused}: leave it out, or choose a model of the paper")
+        warnings.append(unused)
+    return warnings
 
 
 def in_training_order(trainings: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> list[list[str]]:

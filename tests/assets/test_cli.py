@@ -9,6 +9,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
+from importlib import metadata
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
@@ -24,7 +25,19 @@ from tests.command import ldg, ldg_process
 from tests.small_world import store_table
 from tests.whole_system import ROOT, environment, wait_for
 
-COMMANDS = ("dev", "doctor", "export", "page", "predict", "report", "reproduce", "run", "sample", "train")
+COMMANDS = (
+    "dev",
+    "doctor",
+    "export",
+    "list",
+    "page",
+    "predict",
+    "report",
+    "reproduce",
+    "run",
+    "sample",
+    "train",
+)
 
 
 class NothingThere(http.server.BaseHTTPRequestHandler):
@@ -126,6 +139,7 @@ def test_dev_goes_on_as_dagsters_own_process(tmp_path: Path) -> None:
         ({"LDG_LEARNING_RATE": "-1"}, "LDG_LEARNING_RATE is '-1' in the shell; it takes a number, above 0"),
         ({"LDG_SEED": "3"}, "did you mean LDG_SEEDS?"),
         ({"LDG_HOME": "file"}, "LDG_HOME is 'file', where nothing can be written (it is a file)"),
+        ({"LDG_HOME": "home?x"}, "home?x has ? in its path, which databases read as something else"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(settings: dict[str, str], sentence: str, tmp_path: Path) -> None:
@@ -167,7 +181,79 @@ def test_a_dataset_that_is_not_there_is_wrong_input(tmp_path: Path) -> None:
     done = ldg("--home", tmp_path / "home", "run", LDG_DATASETS="gitub")
     assert done.returncode == 2, done.stderr
     assert "LDG_DATASETS names gitub" in done.stderr
+    assert "did you mean github?" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--datasets", "github,gitub"), "--datasets names gitub; the datasets of this home are github"),
+        (("--variants", "dyrap"), "did you mean dyrep?"),
+        (("--seeds", "many"), "LDG_SEEDS is 'many' in --seeds; it takes a whole number, 1 or more"),
+        (
+            ("--variants", "rem", "--epochs", "3"),
+            "LDG_EPOCHS is '3' in --epochs, but it reaches only the paper's models (DyRep, LDG), not rem-",
+        ),
+    ],
+)
+def test_an_option_of_a_run_is_checked_as_its_setting_and_named(
+    tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    for more in ((), ("--dry-run",)):
+        done = ldg("--home", tmp_path, "run", *options, *more, LDG_SEEDS="2", LDG_DATASETS="github")
+        assert done.returncode == 2
+        assert sentence in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_setting_that_reaches_no_chosen_model_is_refused_or_told_of(tmp_path: Path) -> None:
+    done = ldg("--home", tmp_path, "run", "--dry-run", LDG_VARIANTS="rem_flat,rem", LDG_BATCH="50")
+    assert done.returncode == 2
+    assert "LDG_BATCH is '50' in the shell" in done.stderr
+    assert "not rem-history, rem_flat-history: leave it out" in done.stderr
+    used = ldg("--home", tmp_path, "run", "--dry-run", LDG_VARIANTS="rem,dyrep", LDG_BATCH="50")
+    assert (used.returncode, used.stderr) == (0, "")
+    (tmp_path / ".env").write_text("LDG_LEARNING_RATE=0.001\n")
+    told = ldg("--home", tmp_path, "run", "--dry-run", "--variants", "rem")
+    assert told.returncode == 0
+    assert told.stderr.startswith(
+        f"Warning: LDG_LEARNING_RATE is '0.001' in {tmp_path / '.env'}, line 1, but it"
+    )
+
+
+def test_a_misspelled_model_that_follows_is_wrong_input(tmp_path: Path) -> None:
+    done = ldg("--home", tmp_path, "follow", LDG_FOLLOW_VARIANTS="ram")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: LDG_FOLLOW_VARIANTS names ram; those that follow are rem,")
+    assert done.stderr.endswith("did you mean rem?\n")
+
+
+def test_the_version_is_told() -> None:
+    done = ldg("--version")
+    assert (done.returncode, done.stdout) == (0, f"ldg {metadata.version('latent-dynamic-graphs')}\n")
+
+
+@pytest.mark.slow
+def test_datasets_variants_and_nodes_are_listed_by_name(office_home: Path) -> None:
+    done = ldg("--home", office_home, "list")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "  event table     none yet: `ldg run --datasets github` makes it" in lines
+    office = lines[lines.index("office") :]
+    assert office[1].startswith("  event table     300 events of ")
+    assert office[2] == "  trained         dyrep-concat"
+    nodes = ldg("--home", office_home, "list", "office", "NODE 1*")
+    names = [line.split(maxsplit=1) for line in nodes.stdout.splitlines()]
+    assert ["1", "node 1"] in names
+    assert all(name.startswith("node 1") for _, name in names)
+    for arguments, sentence in (
+        (("offise",), "did you mean office?"),
+        (("office", "nobody*"), "no node of office has a name that fits 'nobody*'"),
+    ):
+        wrong = ldg("--home", office_home, "list", *arguments)
+        assert wrong.returncode == 2
+        assert sentence in wrong.stderr
 
 
 @pytest.mark.parametrize(
@@ -175,6 +261,8 @@ def test_a_dataset_that_is_not_there_is_wrong_input(tmp_path: Path) -> None:
     [
         (("gitub", "dyrep-concat"), "there is no dataset 'gitub' here; there are github"),
         (("github", "dyrep"), "github has no variant 'dyrep'; it has dyrep-concat"),
+        (("github", "rem-histori"), "did you mean rem-history?"),
+        (("github", "rem-history", "--epochs", "2"), "LDG_EPOCHS is '2' in --epochs, but it reaches only"),
         (("github", "dyrep-concat"), "github has no event table yet"),
     ],
 )
@@ -223,6 +311,11 @@ def test_a_dataset_is_exported_and_one_that_is_not_there_is_wrong_input(
     assert done.stdout.startswith("Toy\\u0007: 300 events")
     assert (tmp_path / "out" / "edges.csv").exists()
     again = ldg("--home", office_home, "export", "office", "--format", "csv", "--to", tmp_path / "out")
+    (tmp_path / "file").write_text("in the way")
+    below = tmp_path / "file" / "below"
+    refused = ldg("--home", office_home, "export", "office", "--format", "csv", "--to", below)
+    assert refused.returncode == 2
+    assert f"--to is '{below}', where nothing can be written" in refused.stderr
     nowhere = ldg("--home", office_home, "export", "nowhere", "--format", "pyg", "--to", tmp_path / "other")
     assert again.returncode == nowhere.returncode == 2
     assert "there is no event table of 'nowhere'" in nowhere.stderr

@@ -18,6 +18,12 @@ TELLING_LDG = """#!/bin/sh
 printf '%s\\n' "home=$LDG_HOME" "seeds=$LDG_SEEDS" "X=$X"
 printf 'argument=%s\\n' "$@"
 """
+# A Python of some version, whose environments hold commands that do nothing.
+STAND_IN_PYTHON = """#!/bin/sh
+if [ "$1" = -c ]; then echo "Python VERSION"; exit; fi
+touch "$(dirname "$0")/used"
+for command in pip python; do printf '#!/bin/sh\\n' > .venv/bin/$command; chmod +x .venv/bin/$command; done
+"""
 HARD = "a home [1] $HOME `touch run` ; touch run #"
 
 
@@ -41,8 +47,16 @@ def project(tmp_path: Path) -> Path:
 
 def make(project: Path, *arguments: str, **settings: str) -> list[str]:
     """What `ldg` got from make."""
+    done = run_make(project, *arguments, **settings)
+    assert done.returncode == 0, done.stderr
+    assert not list(project.rglob("run")), "something in a .env or a path was run"
+    return done.stdout.splitlines()
+
+
+def run_make(project: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run make in a project, without settings of the machine."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith(("LDG_", "MAKE"))}
-    done = subprocess.run(
+    return subprocess.run(
         ["make", "--silent", *arguments],
         cwd=project,
         env={**clean, **settings},
@@ -51,9 +65,42 @@ def make(project: Path, *arguments: str, **settings: str) -> list[str]:
         check=False,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    assert not list(project.rglob("run")), "something in a .env or a path was run"
-    return done.stdout.splitlines()
+
+
+def stand_in_python(folder: Path, version: str) -> Path:
+    """Write a command that says it is Python of this version."""
+    python = folder / "python"
+    python.write_text(STAND_IN_PYTHON.replace("VERSION", version))
+    python.chmod(0o755)
+    return python
+
+
+@pytest.mark.parametrize("target", ["run", "test"])
+@pytest.mark.parametrize("version", ["3.10", "3.13"])
+def test_another_python_is_refused_before_anything_is_installed(
+    project: Path, tmp_path: Path, version: str, target: str
+) -> None:
+    for stamp in (project / ".venv").glob(".ready-*"):
+        stamp.unlink()
+    python = stand_in_python(tmp_path, version)
+    done = run_make(project, target, f"PYTHON={python}")
+    assert done.returncode != 0
+    assert f"{python} is Python {version}; the project needs Python 3.11 or 3.12" in done.stderr
+    assert f"make {target} PYTHON=python3.11" in done.stderr
+    assert not (tmp_path / "used").exists()
+
+
+def test_each_step_of_the_setup_is_told_with_its_seconds(project: Path, tmp_path: Path) -> None:
+    (project / ".venv" / ".ready-run").unlink()
+    lines = make(project, "dev", f"PYTHON={stand_in_python(tmp_path, '3.12')}")
+    steps = [line for line in lines if re.fullmatch(r"(Creating|Installing|Compiling) .* \.\.\. \d+ s", line)]
+    assert len(steps) == 7
+    assert (project / ".venv" / ".ready-run").exists()
+
+
+def test_the_versions_of_python_that_make_takes_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == ">=3.11,<3.13"
 
 
 def test_run_builds_and_runs_the_sample_world_in_its_own_home(project: Path) -> None:

@@ -81,6 +81,17 @@ def test_a_training_that_fails_stops_no_other_but_the_results(office_of_five: Pa
         "ldg_learned_sparse_freq-concat",
     }
     assert len(first.trainings) == 2
+    assert "unchanged  dataset_stats," not in output
+    plan = run_ldg("run", "--dry-run", environment=learned)
+    assert "finished  office/trained_models ldg_learned_sparse-concat" in plan
+    assert "unchanged  dataset_stats," in plan
+    report = office_of_five / "report" / "index.html"
+    before = report.read_bytes()
+    assert "unchanged  dataset_stats," in run_ldg(environment=learned)
+    assert report.read_bytes() == before
+    report.write_text("damaged")
+    assert "unchanged  dataset_stats," not in run_ldg(environment=learned)
+    assert report.stat().st_size > 10_000
     record = (office_of_five / "results" / "run.json").read_text()
     assert str(office_of_five) not in record
     assert str(Path.home()) not in record

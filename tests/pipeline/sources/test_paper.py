@@ -142,7 +142,11 @@ def test_the_documented_extract_is_the_one_that_is_used() -> None:
 
 def test_settings_survive_the_way_through_a_file(paper_home: Path) -> None:
     settings = Settings(
-        home=Path("it's \\ $here ${HOME} #1"), github_max_nodes=5, keep_raw=False, variants=("a", "b")
+        home=Path("it's $here ${HOME} #1"),
+        social_evolution="it's \\ $here",
+        github_max_nodes=5,
+        keep_raw=False,
+        variants=("a", "b"),
     )
     paper_home.mkdir()
     (paper_home / ".env").write_text(environment_lines(settings.environment()))
