@@ -29,7 +29,7 @@ from pipeline.results.baselines import baselines
 from pipeline.schemas import NEXT_EVENT_TIME
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
-from pipeline.variants import model_named
+from pipeline.variants import model_named, models_for
 
 
 def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinition]:
@@ -70,6 +70,8 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         )
 
     config_class = training_config(settings)
+    names = dict.fromkeys(variant.name for variant in models_for(spec.relations))
+    chosen = ", ".join(name for name in names if name in settings.variants)
 
     @asset(
         key=[spec.name, TRAINED_MODELS],
@@ -84,7 +86,9 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         "at once, with everything measured on the way: losses, attention over time, embeddings, the ranking "
         "of every test event. "
         "A killed run goes on from its last checkpoint; a finished one is reused while its data and its "
-        "config stay.",
+        "config stay.\n\nEvery model that can be trained is a partition. `ldg run` and the job "
+        "`train_chosen` train those that LDG_VARIANTS names: "
+        f"{chosen or 'none of this dataset'}. The others are missing until you train them.",
     )
     def trained_models(
         context: AssetExecutionContext,
@@ -137,7 +141,8 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         pool="training",
         description=f"Every model that was trained on {spec.title} before, on the event table as it is now: "
         "what the sensor `refresh` makes, in one run. Each counts as a materialization of its partition of "
-        "`trained_models`; one that is finished already is reused.",
+        "`trained_models`; one that is finished already is reused. `ldg run` reports it as made unless a "
+        "model of an earlier event table is left.",
     )
     def renewed_models(
         context: AssetExecutionContext,

@@ -7,6 +7,7 @@ import pytest
 from dagster import Definitions
 
 from assets.system import build_definitions
+from pipeline.lake import Lake
 from pipeline.schemas import EVENTS, GITHUB_EVENTS
 from pipeline.settings import Settings
 
@@ -42,15 +43,29 @@ def test_every_asset_has_a_group_kinds_and_a_description(definitions: Definition
         assert len(spec.description) > 40, spec.key
 
 
-def test_archive_days_begin_with_the_homes_own_window_and_a_run_takes_many(definitions: Definitions) -> None:
+def test_archive_days_are_those_of_the_homes_own_window_and_a_run_takes_many(
+    definitions: Definitions,
+) -> None:
     days = definitions.resolve_assets_def("github_events")
     assert days.partitions_def is not None
     assert days.partitions_def.get_first_partition_key() == "2012-03-11"
+    assert days.partitions_def.get_last_partition_key() == "2013-12-31"
     assert days.backfill_policy is not None
     assert days.backfill_policy.max_partitions_per_run == 31
     followed = definitions.resolve_assets_def(["following", "day"]).partitions_def
     assert followed is not None
     assert followed.get_first_partition_key() == "2011-02-12", "any past stretch may be followed"
+
+
+def test_following_begins_with_the_first_followed_day_of_the_home(tmp_path: Path) -> None:
+    days = Lake(tmp_path).following / "days"
+    days.mkdir(parents=True)
+    for day in ("2024-05-08", "2024-05-09"):
+        (days / f"{day}.json").touch()
+    for step in ("archive", "day"):
+        followed = build_definitions(Settings(home=tmp_path)).resolve_assets_def(["following", step])
+        assert followed.partitions_def is not None
+        assert followed.partitions_def.get_first_partition_key() == "2024-05-08"
 
 
 def test_models_are_partitioned_by_variant(definitions: Definitions) -> None:
