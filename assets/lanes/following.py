@@ -135,7 +135,7 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
             **numbers(scores, last, rule.variants[0]),
             events=record.events,
             seconds=record.seconds,
-            days_made=len(made_days),
+            days_made=str(len(made_days)),  # text: no measure to plot
         ),
         data_version=version_of_facts(record.digest),
         check_results=[warning_of_findings(name, finding) for name, finding in findings.items()],

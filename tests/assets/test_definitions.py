@@ -1,5 +1,6 @@
 """The code location holds every asset of the design, told in words a user understands."""
 
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from assets.system import build_definitions
 from pipeline.lake import Lake
 from pipeline.schemas import EVENTS, GITHUB_EVENTS
 from pipeline.settings import Settings
+from tests.office import write_office
 
 
 @pytest.fixture
@@ -66,6 +68,20 @@ def test_following_begins_with_the_first_followed_day_of_the_home(tmp_path: Path
         followed = build_definitions(Settings(home=tmp_path)).resolve_assets_def(["following", step])
         assert followed.partitions_def is not None
         assert followed.partitions_def.get_first_partition_key() == "2024-05-08"
+
+
+def test_words_of_ones_own_dataset_are_no_markup_in_its_descriptions(tmp_path: Path) -> None:
+    write_office(tmp_path)
+    toml = Lake(tmp_path).own / "office" / "dataset.toml"
+    markup = r"<img src=x> ![pixel](http://example.org/p.png) \![pixel](http://example.org/q.png)"
+    office = toml.read_text().replace("The office", "Office ![title](http://example.org/t.png)")
+    toml.write_text(f"description = '{markup}'\n{office}")
+    specs = build_definitions(Settings(home=tmp_path)).resolve_all_asset_specs()
+    descriptions = {spec.key.to_user_string(): spec.description or "" for spec in specs}
+    assert "Office !\\[title\\]" in descriptions["office/trained_models"]
+    assert "pixel" in descriptions["office/event_table"]
+    unescaped = re.compile(r"(?<!\\)(\\\\)*[<\[]")
+    assert [text for key, text in descriptions.items() if "office" in key and unescaped.search(text)] == []
 
 
 def test_models_are_partitioned_by_variant(definitions: Definitions) -> None:
