@@ -15,7 +15,9 @@ from dagster._grpc import proxy_server, server
 from dagster._grpc.types import CanCancelExecutionRequest
 from dagster._serdes import deserialize_value
 
+from assets.dagster_home import limit_trainings
 from assets.forks import PROCESSES, START_METHOD, begin_imports, fork_from_the_same
+from pipeline.settings import Settings
 
 
 class ReloadingServer(proxy_server.DagsterProxyApiServicer):
@@ -54,6 +56,7 @@ def command_of(executable: str) -> list[str]:
 
 
 if __name__ == "__main__":
+    limit_trainings(Settings.load())
     vars(proxy_server)["DagsterProxyApiServicer"] = ReloadingServer  # what `code-server start` serves
     vars(server)["DagsterApiServer"] = ForkingServer  # what `api grpc` serves
     vars(server)["get_python_environment_entry_point"] = command_of

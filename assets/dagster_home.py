@@ -23,6 +23,18 @@ def dagster_environment(settings: Settings) -> dict[str, str]:
     }
 
 
+def limit_trainings(settings: Settings) -> None:
+    """Give Dagster's pool `training` a place for each of the home's LDG_TRAININGS slots.
+
+    A run that the queue starts then finds a slot, and a run that would wait for one stays in the queue. This
+    process must have the variables of `dagster_environment`.
+    """
+    from dagster import DagsterInstance
+
+    with DagsterInstance.get() as instance:
+        instance.event_log_storage.set_concurrency_slots("training", settings.trainings)
+
+
 def dagster_folder(settings: Settings) -> Path:
     """Where a home keeps logs of runs, and without a database the runs themselves."""
     return settings.home.resolve() / "dagster"

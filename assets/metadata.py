@@ -10,6 +10,7 @@ from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
 from pipeline.results.standing import Standing
 from pipeline.results.trained import TrainedVariant
 from pipeline.schemas import Table
+from pipeline.text import escape_markdown
 
 PREVIEW_ROWS = 10
 
@@ -27,8 +28,10 @@ def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN40
 
 
 def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, Any]:
-    """What is shown of a trained variant: its test metrics as numbers to plot, the best baseline's beside
-    them, what its model.json says, and how each epoch came out.
+    """Return the metadata of a trained variant: its test metrics and those of the best baseline, the facts of
+    its model.json, and how each epoch came out.
+
+    The UI plots numbers, so facts other than the training's seconds are text.
     """
     curves = trained.read("curves")
     # Plots are in the order of the alphabet, two in a row: a metric, and the best baseline's beside it.
@@ -38,7 +41,10 @@ def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, An
         **stands.metrics,
         **beside,
         **({"best_baseline": stands.baseline} if stands.baseline else {}),
-        **trained.facts,
+        **{
+            name: fact if name == "training_seconds" else as_text(fact)
+            for name, fact in trained.facts.items()
+        },
         folder=MetadataValue.path(trained.folder.resolve()),
     )
     return {name: value for name, value in metadata.items() if name != "dagster/row_count"}
@@ -49,9 +55,14 @@ def plain_cell(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 -
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
+def as_text(value: Any) -> Any:  # noqa: ANN401 - any value of JSON
+    """Return a number as text, which the UI does not plot, and any other value unchanged."""
+    return str(value) if isinstance(value, int | float) else value
+
+
 def inline_picture(title: str, png: bytes) -> str:
-    """A picture as Markdown that needs no file."""
-    return f"![{title}](data:image/png;base64,{base64.b64encode(png).decode()})"
+    """Return a picture as Markdown that needs no file."""
+    return f"![{escape_markdown(title)}](data:image/png;base64,{base64.b64encode(png).decode()})"
 
 
 def column_schema(table: Table) -> TableSchema:

@@ -13,7 +13,7 @@ from dagster import AssetSpec, FreshnessPolicy, MetadataValue
 
 from assets.chain import EVENT_TABLE, NO_LEARN_BASELINES, RENEWED_MODELS, TRAINED_MODELS, WAITING_TIMES
 from assets.metadata import column_schema
-from assets.partitions import FILE_DAYS, home_days
+from assets.partitions import FILE_DAYS, followed_partitions, home_days
 from model import identity
 from model.rem import settings as rem_settings
 from model.when import settings as when
@@ -89,11 +89,11 @@ def explained(spec: AssetSpec, settings: Settings) -> AssetSpec:
         metadata["report"] = MetadataValue.path(settings.lake.report.absolute())
     if page.table is not None:
         metadata["dagster/column_schema"] = column_schema(page.table)
-    # What is followed is no part of the home's window: it may lie before.
-    in_window = spec.partitions_def == FILE_DAYS and spec.group_name != FOLLOWING
-    days = home_days(settings) if in_window else spec.partitions_def
+    partitions = spec.partitions_def
+    if partitions == FILE_DAYS:  # followed days may lie outside the home's window
+        partitions = followed_partitions(settings) if spec.group_name == FOLLOWING else home_days(settings)
     return spec.merge_attributes(owners=[page.owner], tags=tags(spec), metadata=metadata).replace_attributes(
-        code_version=page.code, freshness_policy=page_freshness(spec, settings), partitions_def=days
+        code_version=page.code, freshness_policy=page_freshness(spec, settings), partitions_def=partitions
     )
 
 

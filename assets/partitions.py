@@ -1,9 +1,10 @@
 """Partition keys: file days of the archive, variants of a dataset's models."""
 
-from datetime import date
+from datetime import date, timedelta
 
 from dagster import BackfillPolicy, DailyPartitionsDefinition, StaticPartitionsDefinition
 
+from pipeline.following.record import followed_days
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.hours import FIRST_DAY
 from pipeline.sources.source import DatasetSpec
@@ -25,8 +26,15 @@ def day_range(first: date, last: date) -> dict[str, str]:
 
 
 def home_days(settings: Settings) -> DailyPartitionsDefinition:
-    """The file days that a home shows: its own window first, then all that came since."""
-    return DailyPartitionsDefinition(start_date=settings.github_history.isoformat())
+    """Return the file days of the home's window, as far as they are over."""
+    end = settings.github_end + timedelta(days=1)  # exclusive
+    return DailyPartitionsDefinition(settings.github_history.isoformat(), end_date=end.isoformat())
+
+
+def followed_partitions(settings: Settings) -> DailyPartitionsDefinition:
+    """Return the days that can be followed: from the first one on; any day while nothing is followed."""
+    days = followed_days(settings.lake)
+    return DailyPartitionsDefinition(days[0].isoformat()) if days else FILE_DAYS
 
 
 def variant_partitions(spec: DatasetSpec) -> StaticPartitionsDefinition:

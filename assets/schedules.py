@@ -6,6 +6,7 @@ from dagster import (
     RunRequest,
     ScheduleDefinition,
     ScheduleEvaluationContext,
+    SkipReason,
     define_asset_job,
     in_process_executor,
     schedule,
@@ -50,12 +51,23 @@ def schedules(settings: Settings) -> list[ScheduleDefinition]:
     )
     def newest_archive_day(
         context: ScheduleEvaluationContext, settings: ResourceParam[Settings]
-    ) -> RunRequest:
-        """Ask for the day before the tick's, and all since the oldest late day that was brought."""
+    ) -> RunRequest | SkipReason:
+        """Ask for the day before the tick's, and all since the oldest late day that was brought.
+
+        Days after the home's window are not asked for.
+        """
         newest = newest_complete_day(context.scheduled_execution_time)
         late = window_until(newest, LATE_DAYS)
-        first = next((day for day in late if account_path(settings.lake, day).exists()), newest)
-        return RunRequest(run_key=newest.isoformat(), tags={**REFRESH_TAG, **day_range(first, newest)})
+        last = min(newest, settings.github_end)
+        if last < late.first:
+            return SkipReason(
+                f"LDG_GITHUB_END is {last}, more than {LATE_DAYS} days ago: set a later day and reload the "
+                "code location, and this schedule brings new days."
+            )
+        first = next((day for day in late if account_path(settings.lake, day).exists()), last)
+        return RunRequest(
+            run_key=newest.isoformat(), tags={**REFRESH_TAG, **day_range(min(first, last), last)}
+        )
 
     @schedule(
         job=follow_day,

@@ -39,6 +39,9 @@ def build_definitions(settings: Settings) -> Definitions:
         schedules=schedules(settings),
         sensors=[*SENSORS, alerts(settings)],
         resources={"settings": settings_resource(settings)},
-        # Steps are heavy; two at a time is what a small machine carries.
-        executor=multiprocess_executor.configured({"max_concurrent": 2, "start_method": OF_STEPS}),
+        # Steps are heavy; two at a time is what a small machine carries. More trainings than there are slots
+        # for would wait in a run.
+        executor=multiprocess_executor.configured(
+            {"max_concurrent": min(2, settings.trainings), "start_method": OF_STEPS}
+        ),
     )

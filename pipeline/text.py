@@ -13,6 +13,7 @@ FORBIDDEN = (
 )
 IN_A_DOCUMENT = re.compile(f"[{FORBIDDEN}]")
 IN_A_NAME = re.compile(f"[{FORBIDDEN}\t\n\r]")
+MARKUP = re.compile(r"[\\\[\]<]")  # links, pictures, HTML, and the backslash that would undo an escape
 LONGEST_VALUE = 200  # characters of a value that a message repeats
 MOST_DECIMALS = 17  # whatever lies nearer together reads as equal
 
@@ -25,6 +26,11 @@ def printable(name: str) -> str:
 def printable_document(text: str) -> str:
     """`text` with its lines and tabs; else what a format forbids by its code, which JSON in it reads back."""
     return IN_A_DOCUMENT.sub(character_code, text)
+
+
+def escape_markdown(text: str) -> str:
+    """Escape the links, pictures and HTML of a text from data, so that Markdown shows them as characters."""
+    return MARKUP.sub(r"\\\g<0>", text)
 
 
 def shortened(value: object) -> str:

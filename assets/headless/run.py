@@ -17,7 +17,7 @@ from dagster import (
 )
 from rich.console import Console
 
-from assets.chain import TRAINED_MODELS, WAITING_TIMES
+from assets.chain import RENEWED_MODELS, TRAINED_MODELS, WAITING_TIMES
 from assets.headless.account import Account
 from assets.headless.board import Board
 from assets.headless.instance import bury_dead_runs, instance_of
@@ -36,9 +36,10 @@ from assets.headless.plan import (
 )
 from assets.headless.side_by_side import Outcome, run_side_by_side
 from assets.headless.steps import Step, materialize
+from assets.lanes.dataset import begun_variants
 from assets.metadata import shown_training
 from assets.system import build_definitions
-from assets.versions import version_of_training, version_tags
+from assets.versions import version_of_facts, version_of_training, version_tags
 from model.training_task import tasks_of_each
 from pipeline.event_table import has_event_table
 from pipeline.lake import sweep
@@ -47,7 +48,7 @@ from pipeline.progress import watched_by
 from pipeline.rem_variants import RemVariant
 from pipeline.results.digests import note_results
 from pipeline.results.standing import standing
-from pipeline.results.trained import TrainedVariant
+from pipeline.results.trained import TrainedVariant, current_variants
 from pipeline.runs import SessionRecord
 from pipeline.settings import Settings
 from pipeline.sources.chosen import chosen_datasets, chosen_variants
@@ -168,6 +169,9 @@ class HeadlessRun:
             for step in table_steps(spec, self.settings):
                 self.make(step)
         self.learn(variants, waits_of=specs)
+        for spec in specs:
+            if spec.source.is_daily:
+                self.report_renewed(spec)
         self.make_results()
         self.record.note(finished=True)
 
@@ -247,3 +251,18 @@ class HeadlessRun:
                 tags=version_tags(version_of_training(trained.facts)),
             )
         )
+
+    def report_renewed(self, spec: DatasetSpec) -> None:
+        """Report `renewed_models` as made, unless a model of an earlier event table is left."""
+        current = {
+            trained.key: version_of_training(trained.facts).value
+            for trained in current_variants(self.settings.lake, spec.name)
+        }
+        if set(begun_variants(self.settings.lake, spec)) == set(current):
+            self.instance.report_runless_asset_event(
+                AssetMaterialization(
+                    AssetKey([spec.name, RENEWED_MODELS]),
+                    metadata={"models": len(current)},
+                    tags=version_tags(version_of_facts(current)),
+                )
+            )

@@ -11,10 +11,12 @@ from dagster import (
     OpExecutionContext,
     ResourceParam,
     job,
+    multiprocess_executor,
     op,
 )
 from pydantic import Field, create_model
 
+from assets.forks import OF_STEPS
 from assets.training import train_and_report
 from assets.training_config import training_config
 from pipeline.event_table import has_event_table
@@ -80,9 +82,12 @@ def train_chosen(settings: Settings) -> JobDefinition:
             train_and_report(context, specs[dataset], key, config, settings)
 
     @job(
+        executor_def=multiprocess_executor.configured(
+            {"max_concurrent": settings.trainings, "start_method": OF_STEPS}
+        ),
         description="Train the models that LDG_VARIANTS names on every dataset that LDG_DATASETS names. "
         "What is trained already with the same config is not repeated. Which models, on which datasets and "
-        "how is the config of this job."
+        "how is the config of this job.",
     )
     def train_chosen() -> None:
         chosen_trainings().map(train)

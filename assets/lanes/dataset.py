@@ -29,12 +29,14 @@ from pipeline.results.baselines import baselines
 from pipeline.schemas import NEXT_EVENT_TIME
 from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
-from pipeline.variants import model_named
+from pipeline.text import escape_markdown
+from pipeline.variants import model_named, models_for
 
 
 def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinition]:
     """The assets of `spec`, a lane of its own in the UI; `settings` are the defaults of their run config."""
     table_key = AssetKey([spec.name, EVENT_TABLE])
+    title = escape_markdown(spec.title)
     table_check = AssetCheckSpec(
         "well_formed",
         asset=table_key,
@@ -47,8 +49,8 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         group_name=spec.name,
         kinds={"parquet", "polars"},
         deps=[AssetKey.from_user_string(spec.source.upstream)] if spec.source.upstream else [],
-        description=f"{spec.title}: nodes, events in order of time, splits and association graphs. "
-        f"{spec.description}",
+        description=f"{title}: nodes, events in order of time, splits and association graphs. "
+        f"{escape_markdown(spec.description)}",
         check_specs=[table_check],
     )
     def event_table(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
@@ -70,6 +72,8 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         )
 
     config_class = training_config(settings)
+    names = dict.fromkeys(variant.name for variant in models_for(spec.relations))
+    chosen = ", ".join(name for name in names if name in settings.variants)
 
     @asset(
         key=[spec.name, TRAINED_MODELS],
@@ -80,11 +84,13 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         backfill_policy=BackfillPolicy.multi_run(max_partitions_per_run=1),
         pool="training",
         check_specs=training_checks(spec),
-        description=f"DyRep, LDG and relational-event models trained on {spec.title}, all seeds of a variant "
+        description=f"DyRep, LDG and relational-event models trained on {title}, all seeds of a variant "
         "at once, with everything measured on the way: losses, attention over time, embeddings, the ranking "
         "of every test event. "
         "A killed run goes on from its last checkpoint; a finished one is reused while its data and its "
-        "config stay.",
+        "config stay.\n\nEvery model that can be trained is a partition. `ldg run` and the job "
+        "`train_chosen` train those that LDG_VARIANTS names: "
+        f"{chosen or 'none of this dataset'}. The others are missing until you train them.",
     )
     def trained_models(
         context: AssetExecutionContext,
@@ -99,7 +105,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         group_name=spec.name,
         kinds={"polars"},
         deps=[table_key],
-        description=f"What predictors that learn nothing reach on {spec.title}: random, frequency, recency, "
+        description=f"What predictors that learn nothing reach on {title}: random, frequency, recency, "
         "associates. A model that loses to them is not yet useful.",
     )
     def no_learn_baselines(
@@ -118,7 +124,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         kinds={"pytorch"},
         deps=[table_key],
         pool="training",
-        description=f"When nodes and pairs of {spec.title} have their next event: distributions, learned and "
+        description=f"When nodes and pairs of {title} have their next event: distributions, learned and "
         "scored beside predictors that learn nothing.",
     )
     def waiting_times(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
@@ -135,9 +141,10 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         kinds={"pytorch"},
         deps=[table_key, no_learn_baselines],
         pool="training",
-        description=f"Every model that was trained on {spec.title} before, on the event table as it is now: "
+        description=f"Every model that was trained on {title} before, on the event table as it is now: "
         "what the sensor `refresh` makes, in one run. Each counts as a materialization of its partition of "
-        "`trained_models`; one that is finished already is reused.",
+        "`trained_models`; one that is finished already is reused. `ldg run` reports it as made unless a "
+        "model of an earlier event table is left.",
     )
     def renewed_models(
         context: AssetExecutionContext,

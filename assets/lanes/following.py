@@ -65,7 +65,8 @@ def following_archive(context: AssetExecutionContext, settings: ResourceParam[Se
     """The archive's days that are followed up to this one, fetched and read.
 
     Days that are not here are brought; each of the last 14 is asked for again, for hours that failed, came
-    late or were replaced. What changed counts as a materialization of `github_events`.
+    late or were replaced. What changed counts as a materialization of `github_events`. This asset
+    stays empty until the archive is followed.
     """
     last = date.fromisoformat(context.partition_keys[-1])
     if (newest := newest_day_to_follow(settings, last)) < last:
@@ -122,7 +123,8 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
     """A followed day: yesterday's forecast scored on it, what was learned from it, the next forecast.
 
     Days before it that are not whole, or whose data changed, are made first. The numbers are those of the
-    model that decides and of recency, online, so that the plots of this asset are the track record.
+    model that decides and of recency, online, so that the plots of this asset are the track record. This
+    asset stays empty until the archive is followed.
     """
     from model.following.task import follow_task
 
@@ -130,6 +132,11 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
     last = date.fromisoformat(context.partition_keys[-1])
     with training_slot(context, settings):
         made_days = run_task(follow_task(rule, last), lake, settings.cluster, context.log.info)
+    # Days before those of this run that were made with them: after days without a run, for instance.
+    for earlier in (record for record in made_days if record.day.isoformat() not in context.partition_keys):
+        tags = version_tags(version_of_facts(earlier.digest))
+        for key in FOLLOWING:
+            context.log_event(AssetMaterialization(key, partition=earlier.day.isoformat(), tags=tags))
     days = followed_days(lake)
     record = read_record(lake, last)
     assert record is not None
@@ -157,7 +164,7 @@ def day_metadata(
         **numbers(scores, record.day, variant),
         events=record.events,
         seconds=record.seconds,
-        days_made=days_made,
+        days_made=str(days_made),  # text: no measure to plot
     )
 
 

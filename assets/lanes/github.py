@@ -27,6 +27,7 @@ from pipeline.sources.gharchive.fetch import require_some_hour
 from pipeline.sources.gharchive.reading import EVENT_SCHEMA
 from pipeline.sources.gharchive.source import GitHub, event_rules, fetch_settings, subnetwork_rule
 from pipeline.sources.gharchive.subnetwork import find_subnetwork, write_subnetwork
+from pipeline.text import escape_markdown
 
 
 @asset(
@@ -115,7 +116,7 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
             quarantined=account.quarantined,
             events_per_second=account.rate,
             complete=account.complete,
-            notes=MetadataValue.md("\n".join(f"- {note}" for note in account.notes)),
+            notes=MetadataValue.md("\n".join(f"- {escape_markdown(note)}" for note in account.notes)),
         )
         context.add_asset_metadata(
             {**metadata, "dagster/row_count": account.kept}, partition_key=day.isoformat()

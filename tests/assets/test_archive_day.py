@@ -42,14 +42,16 @@ def test_a_day_with_one_hour_tells_of_the_others(tmp_path: Path) -> None:
         "created_at": "2015-01-02T03:00:00Z",
     }
     (archive / f"{DAY}-3.json.gz").write_bytes(gzip.compress(json.dumps(event).encode() + b"\n"))
-    settings = Settings(home=tmp_path / "home", gharchive_url=str(archive))
+    settings = Settings(home=tmp_path / "home", github_end=DAY, gharchive_url=str(archive))
     shown = metadata(bring_day(archive_job(settings)))
     assert (shown["dagster/row_count"], shown["hours_ok"], shown["hours_missing"]) == (1, 1, 23)
     assert shown["complete"] is True
 
 
 def test_a_day_without_any_hour_is_accounted_for_too(tmp_path: Path) -> None:
-    result = bring_day(archive_job(Settings(home=tmp_path / "home", gharchive_url=str(tmp_path))))
+    result = bring_day(
+        archive_job(Settings(home=tmp_path / "home", github_end=DAY, gharchive_url=str(tmp_path)))
+    )
     assert metadata(result)["dagster/row_count"] == 0
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
     assert checks["every_event_accounted_for"]
@@ -60,7 +62,9 @@ def test_a_day_that_is_not_whole_stays_red_until_it_is(tmp_path: Path) -> None:
     archive.mkdir()
     torn = archive / f"{DAY}-3.json.gz"
     torn.write_bytes(b"<html>no hour file</html>")
-    job = archive_job(Settings(home=home, gharchive_url=str(archive), retry_seconds=0))
+    job = archive_job(
+        Settings(home=home, github_end=DAY + timedelta(days=1), gharchive_url=str(archive), retry_seconds=0)
+    )
 
     def verdict(day: date) -> bool:
         checks = bring_day(job, day).get_asset_check_evaluations()
@@ -74,7 +78,7 @@ def test_a_day_that_is_not_whole_stays_red_until_it_is(tmp_path: Path) -> None:
 
 def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_password(tmp_path: Path) -> None:
     url = "http://someone:s3cret@127.0.0.1:9/mirror?token=t0ken"
-    settings = Settings(home=tmp_path / "home", gharchive_url=url, retry_seconds=0)
+    settings = Settings(home=tmp_path / "home", github_end=DAY, gharchive_url=url, retry_seconds=0)
     job = archive_job(settings)
     with DagsterInstance.ephemeral() as instance:
         with pytest.raises(ConnectionError, match=r"http://127.0.0.1:9/mirror \(LDG_GHARCHIVE_URL\)"):
@@ -104,7 +108,7 @@ def test_hours_that_failed_are_asked_for_twice_more_before_the_run_goes_on(
     archive = tmp_path / "archive"
     archive.mkdir()
     (archive / f"{DAY}-3.json.gz").write_bytes(b"<html>no hour file</html>")
-    settings = Settings(home=tmp_path / "home", gharchive_url=str(archive), retry_seconds=30)
+    settings = Settings(home=tmp_path / "home", github_end=DAY, gharchive_url=str(archive), retry_seconds=30)
     waits = []
 
     def sooner(max_retries: int, seconds_to_wait: float) -> RetryRequested:

@@ -1,5 +1,6 @@
 """The code location holds every asset of the design, told in words a user understands."""
 
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 from dagster import Definitions
 
 from assets.system import build_definitions
+from pipeline.lake import Lake
 from pipeline.schemas import EVENTS, GITHUB_EVENTS
 from pipeline.settings import Settings
+from tests.office import write_office
 
 
 @pytest.fixture
@@ -42,15 +45,43 @@ def test_every_asset_has_a_group_kinds_and_a_description(definitions: Definition
         assert len(spec.description) > 40, spec.key
 
 
-def test_archive_days_begin_with_the_homes_own_window_and_a_run_takes_many(definitions: Definitions) -> None:
+def test_archive_days_are_those_of_the_homes_own_window_and_a_run_takes_many(
+    definitions: Definitions,
+) -> None:
     days = definitions.resolve_assets_def("github_events")
     assert days.partitions_def is not None
     assert days.partitions_def.get_first_partition_key() == "2012-03-11"
+    assert days.partitions_def.get_last_partition_key() == "2013-12-31"
     assert days.backfill_policy is not None
     assert days.backfill_policy.max_partitions_per_run == 31
     followed = definitions.resolve_assets_def(["following", "day"]).partitions_def
     assert followed is not None
     assert followed.get_first_partition_key() == "2011-02-12", "any past stretch may be followed"
+
+
+def test_following_begins_with_the_first_followed_day_of_the_home(tmp_path: Path) -> None:
+    days = Lake(tmp_path).following / "days"
+    days.mkdir(parents=True)
+    for day in ("2024-05-08", "2024-05-09"):
+        (days / f"{day}.json").touch()
+    for step in ("archive", "day"):
+        followed = build_definitions(Settings(home=tmp_path)).resolve_assets_def(["following", step])
+        assert followed.partitions_def is not None
+        assert followed.partitions_def.get_first_partition_key() == "2024-05-08"
+
+
+def test_words_of_ones_own_dataset_are_no_markup_in_its_descriptions(tmp_path: Path) -> None:
+    write_office(tmp_path)
+    toml = Lake(tmp_path).own / "office" / "dataset.toml"
+    markup = r"<img src=x> ![pixel](http://example.org/p.png) \![pixel](http://example.org/q.png)"
+    office = toml.read_text().replace("The office", "Office ![title](http://example.org/t.png)")
+    toml.write_text(f"description = '{markup}'\n{office}")
+    specs = build_definitions(Settings(home=tmp_path)).resolve_all_asset_specs()
+    descriptions = {spec.key.to_user_string(): spec.description or "" for spec in specs}
+    assert "Office !\\[title\\]" in descriptions["office/trained_models"]
+    assert "pixel" in descriptions["office/event_table"]
+    unescaped = re.compile(r"(?<!\\)(\\\\)*[<\[]")
+    assert [text for key, text in descriptions.items() if "office" in key and unescaped.search(text)] == []
 
 
 def test_models_are_partitioned_by_variant(definitions: Definitions) -> None:

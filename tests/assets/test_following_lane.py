@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, ExecuteInProcessResult, RunRequest, build_schedule_context
 
+from assets.lanes.following import FOLLOWING
 from assets.schedules import schedules
 from assets.system import build_definitions
 from pipeline import clock
@@ -60,10 +61,12 @@ def test_a_followed_day_shows_its_numbers_beside_those_of_recency_and_judges_its
             partition_key=day.isoformat(), instance=DagsterInstance.ephemeral(), tags={}
         )
 
-    assert follow(DAYS[-2], DAYS[-1]).success
+    assert follow(DAYS[-3], DAYS[-2]).success
     done = follow(DAYS[-1], DAYS[-1] + timedelta(days=4))
-    assert followed_days(settings.lake) == DAYS[-2:]
-    (event,) = done.asset_materializations_for_node("following__day")
+    assert followed_days(settings.lake) == DAYS[-3:]
+    *earlier, event = done.asset_materializations_for_node("following__day")
+    without_run = DAYS[-2].isoformat()
+    assert [(made.asset_key, made.partition) for made in earlier] == [(key, without_run) for key in FOLLOWING]
     numbers = {name: value.value for name, value in event.metadata.items()}
     for metric in ("mar", "hits_at_10", "recency_mar", "recency_hits_at_10"):
         assert isinstance(numbers[metric], float)

@@ -46,7 +46,9 @@ def test_runs_of_the_same_day_that_keep_no_raw_files_all_succeed(tmp_path: Path)
     for day in DAYS:
         for hour in range(24):
             store(tmp_path / "source" / file_name(day, hour), lines([modern(f"{day}-{hour}")]))
-    settings = Settings(home=tmp_path / "home", gharchive_url=str(tmp_path / "source"), keep_raw=False)
+    settings = Settings(
+        home=tmp_path / "home", github_end=DAYS[-1], gharchive_url=str(tmp_path / "source"), keep_raw=False
+    )
     assert run_at_once(bring_days, settings, processes=RUNS) == [0] * RUNS
     for day in DAYS:
         assert pl.read_parquet(account_path(settings.lake, day))["kept"].sum() == 24

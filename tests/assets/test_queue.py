@@ -8,6 +8,7 @@ from dagster._core.execution.api import create_execution_plan
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import QueuedRunCoordinatorDaemon
 
+from assets.dagster_home import limit_trainings
 from assets.system import build_definitions
 from pipeline.settings import Settings
 from tests.whole_system import environment
@@ -44,3 +45,17 @@ def test_what_fetches_is_never_queued_behind_what_trains(queued_definitions: Def
         queue._get_runs_to_dequeue(instance, instance.get_concurrency_config(), None)
         next_runs = queue._get_runs_to_dequeue(instance, instance.get_concurrency_config(), None)
     assert [run.run_id for run in next_runs] == [waiting.run_id, following.run_id]
+
+
+@pytest.mark.parametrize("trainings", [1, 3])
+def test_the_queue_starts_as_many_trainings_as_the_home_has_slots(
+    queued_definitions: Definitions, tmp_path: Path, trainings: int
+) -> None:
+    limit_trainings(Settings(home=tmp_path, trainings=trainings))
+    with DagsterInstance.get() as instance:
+        for _ in range(trainings + 1):
+            key = AssetKey(["github", "trained_models"])
+            ask_for(queued_definitions, instance, "__ASSET_JOB", DagsterRunStatus.QUEUED, key)
+        queue = QueuedRunCoordinatorDaemon(interval_seconds=1)
+        next_runs = queue._get_runs_to_dequeue(instance, instance.get_concurrency_config(), None)
+    assert len(next_runs) == trainings

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from dagster import RunRequest, build_schedule_context
+from dagster import RunRequest, SkipReason, build_schedule_context
 
 from assets.partitions import day_range
 from assets.schedules import REFRESH_TAG, schedules
@@ -15,15 +15,21 @@ from pipeline.sources.gharchive.account import account_path
 
 @pytest.fixture
 def followed_settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path)
+    return Settings(home=tmp_path, github_end=date(2026, 12, 31))
 
 
-def ask(settings: Settings) -> RunRequest:
+def tick(settings: Settings) -> RunRequest | SkipReason:
     context = build_schedule_context(
         scheduled_execution_time=datetime(2026, 3, 1, 12, 30, tzinfo=UTC), resources={"settings": settings}
     )
     newest_archive_day, _ = schedules(settings)
-    request = newest_archive_day(context)
+    answer = newest_archive_day(context)
+    assert isinstance(answer, RunRequest | SkipReason)
+    return answer
+
+
+def ask(settings: Settings) -> RunRequest:
+    request = tick(settings)
     assert isinstance(request, RunRequest)
     assert request.run_key == "2026-02-28"
     assert REFRESH_TAG.items() <= request.tags.items()
@@ -46,6 +52,16 @@ def test_the_schedule_asks_again_for_the_days_of_a_fortnight_that_were_brought(
 ) -> None:
     brought(followed_settings.lake, date(2026, 2, 14), date(2026, 2, 20), date(2026, 2, 25))
     assert day_range(date(2026, 2, 20), date(2026, 2, 28)).items() <= ask(followed_settings).tags.items()
+
+
+def test_the_schedule_asks_for_no_day_after_the_window_but_for_late_data_of_its_last_days(
+    tmp_path: Path,
+) -> None:
+    last = date(2026, 2, 25)
+    assert day_range(last, last).items() <= ask(Settings(home=tmp_path, github_end=last)).tags.items()
+    refused = tick(Settings(home=tmp_path, github_end=date(2026, 2, 14)))
+    assert isinstance(refused, SkipReason)
+    assert "LDG_GITHUB_END is 2026-02-14" in str(refused.skip_message)
 
 
 def test_schedules_tick_when_the_last_hour_of_a_day_is_settled_or_when_one_says() -> None:

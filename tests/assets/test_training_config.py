@@ -123,7 +123,7 @@ def test_a_key_that_does_not_exist_is_refused_before_anything_runs(office: Setti
     assert not office.lake.model("office", "dyrep-concat").exists()
 
 
-def test_the_best_baseline_stands_beside_the_model_once_it_is_made(
+def test_the_measures_of_a_training_and_those_of_the_best_baseline_are_its_only_numbers(
     office_with_table: Settings,
 ) -> None:
     assert materialize(office_with_table, "no_learn_baselines").success
@@ -132,6 +132,9 @@ def test_the_best_baseline_stands_beside_the_model_once_it_is_made(
     mar, best = (event.metadata[name].value for name in ("mar", "mar_of_best_baseline"))
     assert isinstance(mar, float)
     assert isinstance(best, float)
+    numbers = {name for name, value in event.metadata.items() if isinstance(value.value, int | float)}
+    metrics = {"mar", "hits_at_10", "mrr"}
+    assert numbers == {"training_seconds", *metrics, *(f"{metric}_of_best_baseline" for metric in metrics)}
     verdicts = {check.check_name: check for check in result.get_asset_check_evaluations()}
     assert verdicts.keys() == {"beats_best_baseline", "did_not_diverge", "graph_not_degenerate"}
     assert {check.partition for check in verdicts.values()} == {"dyrep-concat"}

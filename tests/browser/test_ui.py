@@ -71,6 +71,8 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
         "LDG_DATASETS": "office",
         "LDG_VARIANTS": "dyrep_wide",
         "LDG_GHARCHIVE_URL": str(archive),
+        "LDG_GITHUB_END": str(YESTERDAY),
+        "LDG_TRAININGS": "1",
         "LDG_RETRY_SECONDS": "0",
         "LDG_SCHEDULE": "* * * * *",
         "OMP_NUM_THREADS": "1",
@@ -187,6 +189,11 @@ def test_the_graph_shows_every_lane(ui: Ui, page: Page) -> None:
     visit(page, "/asset-groups")
     for lane in ("gharchive", "github", "office", "social_evolution", "results"):
         page.get_by_text(lane, exact=True).first.wait_for()
+
+
+def test_the_queue_has_a_place_for_each_training_of_the_settings(ui: Ui) -> None:
+    query = '{ instance { concurrencyLimit(concurrencyKey: "training") { slotCount } } }'
+    assert ui.ask(query)["instance"]["concurrencyLimit"]["slotCount"] == 1
 
 
 def test_an_asset_is_materialized_by_a_click_and_explains_itself(ui: Ui, page: Page) -> None:

@@ -114,6 +114,7 @@ def test_a_scheduled_day_that_changed_sets_off_one_run_of_what_was_made_before(w
 def test_a_day_outside_the_network_sets_off_nothing(watched: Watched) -> None:
     watched.look()
     outside = watched.settings.last_github_day() + timedelta(days=1)
+    watched.definitions = build_definitions(watched.settings.model_copy(update={"github_end": outside}))
     watched.bring(outside.isoformat(), tags=REFRESH_TAG)
     request = watched.look()
     assert isinstance(request, SkipReason)

@@ -1,5 +1,6 @@
 """The sample world from raw files to tables: all that is promised is there, and models reach their marks."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -103,6 +104,39 @@ def test_the_tables_and_where_everything_is_were_printed(sample_home: Path) -> N
     for title in ("GitHub (simulated)", "Social Evolution (simulated)"):
         assert f"Table 3. Link prediction on {title}" in report
         assert f"Table 4. AUC (%) of the learned graph with known graphs, {title}" in report
+
+
+def test_a_fresh_home_is_complete_and_in_sync_in_the_ui(sample_home: Path, tmp_path: Path) -> None:
+    trainings = sorted(
+        folder.relative_to(sample_home / "models") for folder in sample_home.glob("models/*/*")
+    )
+    of_trainings = "".join(
+        f'm{number}: assetNodeOrError(assetKey: {{path: ["{training.parent}", "trained_models"]}}) '
+        f'{{ ... on AssetNode {{ staleStatus(partition: "{training.name}") }} }} '
+        for number, training in enumerate(trainings)
+    )
+    query = f"""{{
+        assetNodes {{
+            assetKey {{ path }} staleStatus assetMaterializations(limit: 1) {{ runId }}
+            partitionStats {{ numMaterialized numPartitions }}
+        }}
+        {of_trainings}
+    }}"""
+    program, output = Path(sys.executable).with_name("dagster-graphql"), tmp_path / "answer.json"
+    command = [str(program), "-w", "workspace.yaml", "-o", str(output), "-t", query]
+    called(command, ROOT, environment(sample_home))
+    answer = json.loads(output.read_text())["data"]
+    nodes = {"/".join(node["assetKey"]["path"]): node for node in answer.pop("assetNodes")}
+    statuses = {name: node["staleStatus"] for name, node in nodes.items()}
+    assert statuses == dict.fromkeys(nodes, "FRESH")
+    assert [node["staleStatus"] for node in answer.values()] == ["FRESH"] * len(trainings)
+    never_made = {name for name, node in nodes.items() if not node["assetMaterializations"]}
+    assert never_made == {"following/archive", "following/day"}, "this home follows nothing"
+    counts = {name: node["partitionStats"] for name, node in nodes.items() if node["partitionStats"]}
+    for name in ("gharchive_files", "github_events"):
+        assert counts[name]["numMaterialized"] == counts[name]["numPartitions"] > 0
+    filled = {name: count["numMaterialized"] for name, count in counts.items() if "trained" in name}
+    assert filled == dict.fromkeys(("github/trained_models", "social_evolution/trained_models"), 5)
 
 
 def test_the_commands_and_snippets_of_the_tutorial_run_in_their_order(
