@@ -51,11 +51,15 @@ def write_tensors(tensors: dict[str, Tensor], header: dict[str, Any], path: Path
     with replacing(path) as temporary:
         # Its `save_file` writes a file of its own beside ours first: left by a kill, nobody would know it.
         metadata = {HEADER: text, CHECKSUM: checksum(text, tensors)}
-        temporary.write_bytes(with_sorted_metadata(save(tensors, metadata)))
+        content = save(tensors, metadata)
+        header_bytes, start = sorted_header(content)
+        with temporary.open("wb") as file:  # the tensors may be large: they are not copied
+            file.write(header_bytes)
+            file.write(memoryview(content)[start:])
 
 
-def with_sorted_metadata(content: bytes) -> bytes:
-    """Sort the metadata in a safetensors file's header, so that equal content gives equal bytes.
+def sorted_header(content: bytes) -> tuple[bytes, int]:
+    """Return the header of a safetensors file with its metadata sorted, and where the tensors begin.
 
     safetensors writes metadata in an order that differs from call to call. A file begins with the length of
     its header in 8 bytes and the header as JSON, filled up with spaces to a multiple of 8.
@@ -65,7 +69,7 @@ def with_sorted_metadata(content: bytes) -> bytes:
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return b"".join((len(text).to_bytes(8, "little"), text, memoryview(content)[start:]))
+    return len(text).to_bytes(8, "little") + text, start
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
