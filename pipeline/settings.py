@@ -111,6 +111,35 @@ def checked_cluster(address: str) -> str:
     return address
 
 
+def checked_cron(schedule: str) -> str:
+    """Return five fields of cron; refuse numbers that a field does not have and dates that no year has."""
+    fields = schedule.split(" ")
+    values = [cron_values(field, *bounds) for field, bounds in zip(fields, CRON_BOUNDS, strict=True)]
+    if min(values[2]) > max(LONGEST_MONTHS[month - 1] for month in values[3]):
+        raise ValueError(schedule)
+    return schedule
+
+
+def cron_values(field: str, lowest: int, highest: int, names: str = "") -> set[int]:
+    """Return the numbers that a field of cron stands for, such as {0, 20, 40} of `*/20`."""
+    numbers = {name: str(number) for number, name in enumerate(names.split(), lowest)}
+    values: set[int] = set()
+    for part in field.lower().split(","):
+        span, slash, step = part.partition("/")
+        first, dash, last = (f"{lowest}-{highest}" if span in {"*", "?"} else span).partition("-")
+        start = int(numbers.get(first, first))
+        end = int(numbers.get(last, last)) if dash else highest if slash else start
+        stride = int(step) if slash else 1
+        if not (lowest <= start <= highest and lowest <= end <= highest and stride > 0):
+            raise ValueError(field)
+        wrapped = end if start <= end else end + highest - lowest + 1  # 22-2: over midnight
+        values |= {
+            lowest + (number - lowest) % (highest - lowest + 1)
+            for number in range(start, wrapped + 1, stride)
+        }
+    return values
+
+
 @dataclass(frozen=True)
 class Takes:
     """What a setting takes, in words, where its type and bounds do not say it."""
@@ -126,8 +155,19 @@ Zone = Annotated[str, AfterValidator(checked_zone), Takes("a time zone such as A
 Relations = Annotated[
     Names, AfterValidator(checked_relations), Takes(f"one or several of {', '.join(RELATIONS)}")
 ]
+CRON_BOUNDS = (
+    (0, 59),
+    (0, 23),
+    (1, 31),
+    (1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
+    (0, 7, "sun mon tue wed thu fri sat"),
+)
+LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 Cron = Annotated[
-    str, Field(pattern=r"^\S+( \S+){4}$"), Takes("five fields of cron such as 30 12 * * *, in UTC")
+    str,
+    Field(pattern=r"^[A-Za-z\d*?,/-]+( [A-Za-z\d*?,/-]+){4}$"),
+    AfterValidator(checked_cron),
+    Takes("five fields of cron such as 30 12 * * *, in UTC, of a date that some year has"),
 ]
 Cluster = Annotated[
     str,
