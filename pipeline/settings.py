@@ -50,8 +50,7 @@ SECRET = ("alert_webhook", "alert_command", "store")
 # Variables that belong to the project and are no setting of a user's.
 SHELL_NAMES = "LDG_SHELL_NAMES"  # which variables `ldg dev` found in its shell
 STARTED_IN = "LDG_STARTED_IN"  # the folder it was started in
-DAGSTER_STORAGE = "LDG_DAGSTER_STORAGE"  # of every process of Dagster: where its home keeps runs
-INTERNAL = (SHELL_NAMES, STARTED_IN, DAGSTER_STORAGE, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
+INTERNAL = (SHELL_NAMES, STARTED_IN, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):
@@ -140,6 +139,14 @@ def cron_values(field: str, lowest: int, highest: int, names: str = "") -> set[i
     return values
 
 
+def checked_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of hosts in lower case; refuse whole addresses."""
+    for name in names:
+        if not re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?", name, re.ASCII):
+            raise ValueError(name)
+    return tuple(name.lower() for name in names)
+
+
 @dataclass(frozen=True)
 class Takes:
     """What a setting takes, in words, where its type and bounds do not say it."""
@@ -168,6 +175,11 @@ Cron = Annotated[
     Field(pattern=r"^[A-Za-z\d*?,/-]+( [A-Za-z\d*?,/-]+){4}$"),
     AfterValidator(checked_cron),
     Takes("five fields of cron such as 30 12 * * *, in UTC, of a date that some year has"),
+]
+Hosts = Annotated[
+    Names,
+    AfterValidator(checked_hosts),
+    Takes("names of hosts separated by commas, such as ldg.example.org or ldg.example.org:8443"),
 ]
 Cluster = Annotated[
     str,
@@ -331,6 +343,11 @@ class Settings(BaseSettings):
     cluster: Cluster = Field(
         "",
         description="The scheduler of the cluster that reads days and trains; this machine alone if empty.",
+    )
+    ui_hosts: Hosts = Field(
+        (),
+        description="Names by which browsers reach the UI behind a proxy, with the port if the address bar "
+        "shows one; 127.0.0.1 and localhost are always served, requests for any other host are refused.",
     )
 
     @classmethod

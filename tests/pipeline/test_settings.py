@@ -81,6 +81,7 @@ def test_every_type_of_setting_is_read() -> None:
         ("LDG_SCHEDULE", "0 0 31 apr,jun *", "of a date that some year has"),
         ("LDG_SCHEDULE", "0 24 * * *", "five fields of cron"),
         ("LDG_SCHEDULE", "*/-5 * * * *", "five fields of cron"),
+        ("LDG_UI_HOSTS", "https://ldg.example.org", "names of hosts"),
         ("LDG_GITHUB_END", "2011-01-01", "in this order"),
         ("LDG_GITHUB_SPLIT", "2013-09-01T00:00:00+00:00", "without an offset"),
         ("LDG_COMMUNICATIONS", "PushEvents", "it takes CommitCommentEvent"),
