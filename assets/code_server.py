@@ -50,7 +50,7 @@ class ForkingServer(server.DagsterApiServer):
 
 def command_of(executable: str) -> list[str]:
     """What a server is started with, before Dagster's own arguments."""
-    return [executable, "-P", "-m", "assets.code_server"]  # -P: the folder it is started in is no package
+    return [executable, "-P", "-m", "assets.code_server"]  # -P: import nothing from the current folder
 
 
 if __name__ == "__main__":

@@ -29,5 +29,5 @@ def dagster_environment(settings: Settings) -> dict[str, str]:
 
 
 def dagster_folder(settings: Settings) -> Path:
-    """Where a home keeps logs of runs, and without a database the runs themselves."""
+    """Return the folder for logs of runs, and without a database for the runs themselves."""
     return settings.home.resolve() / "dagster"

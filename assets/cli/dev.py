@@ -33,7 +33,9 @@ def dev(port: int) -> None:
     """Serve Dagster's UI for this home on 127.0.0.1."""
     settings = home_to_write()
     check_port(HOST, port)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A shell that starts this in the background ignores SIGINT, and services would inherit that.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with hold_daemon_lock(settings, "ldg dev") as lock, TemporaryDirectory(prefix="ldg-") as folder:
         set_environment(settings)
         with process_group() as start:

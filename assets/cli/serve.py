@@ -101,7 +101,7 @@ def daemon_command(workspace: Path) -> list[str]:
 
 
 def python_module(module: str, *arguments: str) -> list[str]:
-    """Return the command of a module. `-P`: packages of the folder it is started in are not imported."""
+    """Return the command of a module. `-P`: nothing is imported from the current folder."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 

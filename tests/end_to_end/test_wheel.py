@@ -21,7 +21,7 @@ SOURCES = ("pyproject.toml", "README.md", "LICENSE", "assets", "model", "pipelin
 
 @pytest.fixture(scope="module")
 def wheel_ldg(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`ldg` of an environment that has the wheel, and of this one only what the wheel depends on."""
+    """Install the wheel in an environment that has of this one only the dependencies; return its `ldg`."""
     folder = tmp_path_factory.mktemp("wheel")
     sources, installed = folder / "sources", folder / "venv"
     sources.mkdir()
@@ -49,7 +49,7 @@ def wheel_ldg(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files_below(folder: Path) -> set[Path]:
-    """All files but compiled code."""
+    """Return all files but compiled code."""
     return {path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
 
 
