@@ -1,7 +1,7 @@
 """Dagster's commands, with code servers that know the runs of before a reload, and fork those they start.
 
-`python -m assets.code_server` takes what `python -m dagster` does; `ldg dev` and `ldg serve code` are such
-commands. Every server that they start is one of these as well.
+`python -m assets.code_server` takes what `python -m dagster` does; `ldg dev` and `ldg serve code` start it.
+Every server that it starts is one of these as well.
 
 Runs that began before a reload stay with the server that started them. Dagster asks that one to end a run,
 but the newest one whether it could: a run of before would then be taken for gone (`assets.run_launcher`).
@@ -52,7 +52,7 @@ class ForkingServer(server.DagsterApiServer):
 
 def command_of(executable: str) -> list[str]:
     """What a server is started with, before Dagster's own arguments."""
-    return [executable, "-m", "assets.code_server"]
+    return [executable, "-P", "-m", "assets.code_server"]  # -P: import nothing from the current folder
 
 
 if __name__ == "__main__":

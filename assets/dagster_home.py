@@ -1,21 +1,26 @@
-"""Where Dagster finds a home's store, as its processes are told; without Dagster, whose import takes seconds:
-`ldg serve` and `ldg dev` only become one of these processes.
+"""The Dagster instance of a home: its folder, its `dagster.yaml` and the environment of its processes.
+
+Without Dagster, whose import takes seconds: `ldg serve` and `ldg dev` only start its processes.
 """
 
 from pathlib import Path
 
-from pipeline.settings import DAGSTER_STORAGE, Settings
+from pipeline.lake import write_text
+from pipeline.settings import Settings
 
 PROJECT = Path(__file__).parents[1]
+TEMPLATE = Path(__file__).with_name("dagster.yaml")
+WORKSPACE = Path(__file__).with_name("workspace.yaml")
 
 
 def dagster_environment(settings: Settings) -> dict[str, str]:
-    """Environment variables for every Dagster process of a home; makes the folder for what they store."""
+    """Return the environment of every Dagster process of a home; update its `dagster.yaml`."""
     folder = dagster_folder(settings)
-    folder.mkdir(parents=True, exist_ok=True)
+    instance, template = folder / "dagster.yaml", TEMPLATE.read_text(encoding="utf-8")
+    if not instance.exists() or instance.read_text(encoding="utf-8") != template:
+        write_text(template, instance)
     return {
-        "DAGSTER_HOME": str(PROJECT),  # where dagster.yaml is
-        DAGSTER_STORAGE: str(folder),
+        "DAGSTER_HOME": str(folder),
         "LDG_HOME": str(settings.home.resolve()),
         "LDG_STORE": settings.store,
         # A backfill waits for a code server that is being started again, instead of failing.
@@ -36,5 +41,5 @@ def limit_trainings(settings: Settings) -> None:
 
 
 def dagster_folder(settings: Settings) -> Path:
-    """Where a home keeps logs of runs, and without a database the runs themselves."""
+    """Return the folder for logs of runs, and without a database for the runs themselves."""
     return settings.home.resolve() / "dagster"

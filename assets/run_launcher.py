@@ -17,7 +17,6 @@ from dagster._grpc.types import CanCancelExecutionRequest, CanCancelExecutionRes
 from dagster._serdes import ConfigurableClassData, deserialize_value
 
 from pipeline.lake import is_alive
-from pipeline.settings import DAGSTER_STORAGE
 
 ALIVE = CheckRunHealthResult(WorkerStatus.RUNNING)
 GONE = CheckRunHealthResult(WorkerStatus.FAILED, "its process is gone")
@@ -97,4 +96,4 @@ def is_of_this_home(process: int) -> bool:
         return False  # somebody else's
     except FileNotFoundError:
         return True  # a system without such files
-    return os.fsencode(f"{DAGSTER_STORAGE}={os.environ[DAGSTER_STORAGE]}") in environment.split(b"\0")
+    return os.fsencode(f"DAGSTER_HOME={os.environ['DAGSTER_HOME']}") in environment.split(b"\0")

@@ -1,30 +1,35 @@
-"""The settings as Dagster knows them: shown in the UI, checked, and open to be changed for one run.
+"""The settings as Dagster knows them: shown in the UI and checked; what a rule selects may differ in one run.
 
-How models are trained is not among them: that is the run config of a training (`assets.training_config`).
+A run cannot change where anything is (the home, addresses, commands): whoever reaches the UI could otherwise
+write anywhere. How models are trained is the run config of a training (`assets.training_config`).
 """
 
 from datetime import date, datetime
-from pathlib import Path
 from types import UnionType
 from typing import Any, get_args
 
 from dagster import Field, InitResourceContext, Noneable, ResourceDefinition
 
-from assets.training_config import FROM_SETTINGS
-from pipeline.settings import SECRET, Settings, Value, setting_text, values_taken, variable
-from pipeline.sources.urls import shown_address
+from pipeline.settings import Settings, Value, setting_text, values_taken, variable
 
-PLAIN_TYPES: dict[Any, Any] = {Path: str, date: str, datetime: str, tuple[str, ...]: [str]}
+PLAIN_TYPES: dict[Any, Any] = {date: str, datetime: str, tuple[str, ...]: [str]}
+
+# Settings that the config of a run may change: what belongs to a dataset, and which ones are worked on.
+CHANGEABLE = (
+    *("communications", "associations"),
+    *("github_history", "github_start", "github_split", "github_time_zone", "github_end"),
+    *("github_min_communications", "github_min_associations", "github_core", "github_max_nodes"),
+    *("follow_days", "follow_nodes", "follow_accounts", "follow_organizations"),
+    *("follow_reselect", "follow_variants"),
+    *("social_evolution_probability", "social_evolution_relations"),
+    *("social_evolution_start", "social_evolution_split", "social_evolution_end"),
+    *("datasets", "variants"),
+)
 
 
 def settings_resource(settings: Settings) -> ResourceDefinition:
-    """A resource with the values of `settings`; an asset that asks for it gets `Settings`.
-
-    A value that a run does not change stays as it is, also where the UI shows less of it: the password of an
-    address, for instance.
-    """
-    names = [name for name in Settings.model_fields if name not in (*FROM_SETTINGS, *SECRET)]
-    unchanged = {name: setting_in_config(getattr(settings, name)) for name in names}
+    """Return a resource with the values of `settings`; an asset that asks for it gets `Settings`."""
+    unchanged = {name: setting_in_config(getattr(settings, name)) for name in CHANGEABLE}
 
     def settings_of_the_home(context: InitResourceContext) -> Settings:
         changed = {name: value for name, value in context.resource_config.items() if value != unchanged[name]}
@@ -36,9 +41,10 @@ def settings_resource(settings: Settings) -> ResourceDefinition:
 
     return ResourceDefinition(
         settings_of_the_home,
-        config_schema={name: field_of_setting(name, unchanged[name]) for name in names},
-        description="The settings of this home, as they were when the code location was loaded: reload it "
-        "after a change to a `.env`. In the config of a run each may be changed for that run alone.",
+        config_schema={name: field_of_setting(name, unchanged[name]) for name in CHANGEABLE},
+        description=f"The settings of the home {settings.home}, as they were when the code location was "
+        "loaded: reload it after a change to a `.env`. The config of a run may change "
+        "those listed here for that run alone; `ldg doctor` lists all.",
     )
 
 
@@ -57,12 +63,10 @@ def field_of_setting(name: str, value: object) -> Field:
 
 
 def setting_in_config(value: object) -> Any:  # noqa: ANN401 - one of Dagster's plain types
-    """A setting's value as a config has it, without the secrets of an address."""
+    """Return a setting's value as a config has it."""
     match value:
         case tuple():
             return list(value)
-        case Path() | date():
+        case date():
             return setting_text(value)
-        case str():
-            return shown_address(value)
     return value

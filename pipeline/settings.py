@@ -50,9 +50,8 @@ SECRET = ("alert_webhook", "alert_command", "store")
 # Variables that belong to the project and are no setting of a user's.
 SHELL_NAMES = "LDG_SHELL_NAMES"  # which variables `ldg dev` found in its shell
 STARTED_IN = "LDG_STARTED_IN"  # the folder it was started in
-DAGSTER_STORAGE = "LDG_DAGSTER_STORAGE"  # of every process of Dagster: where its home keeps runs
 OPTIONS = "LDG_OPTIONS"  # variables that options of this command set
-INTERNAL = (SHELL_NAMES, STARTED_IN, DAGSTER_STORAGE, OPTIONS, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
+INTERNAL = (SHELL_NAMES, STARTED_IN, OPTIONS, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):
@@ -112,6 +111,43 @@ def checked_cluster(address: str) -> str:
     return address
 
 
+def checked_cron(schedule: str) -> str:
+    """Return five fields of cron; refuse numbers that a field does not have and dates that no year has."""
+    fields = schedule.split(" ")
+    values = [cron_values(field, *bounds) for field, bounds in zip(fields, CRON_BOUNDS, strict=True)]
+    if min(values[2]) > max(LONGEST_MONTHS[month - 1] for month in values[3]):
+        raise ValueError(schedule)
+    return schedule
+
+
+def cron_values(field: str, lowest: int, highest: int, names: str = "") -> set[int]:
+    """Return the numbers that a field of cron stands for, such as {0, 20, 40} of `*/20`."""
+    numbers = {name: str(number) for number, name in enumerate(names.split(), lowest)}
+    values: set[int] = set()
+    for part in field.lower().split(","):
+        span, slash, step = part.partition("/")
+        first, dash, last = (f"{lowest}-{highest}" if span in {"*", "?"} else span).partition("-")
+        start = int(numbers.get(first, first))
+        end = int(numbers.get(last, last)) if dash else highest if slash else start
+        stride = int(step) if slash else 1
+        if not (lowest <= start <= highest and lowest <= end <= highest and stride > 0):
+            raise ValueError(field)
+        wrapped = end if start <= end else end + highest - lowest + 1  # 22-2: over midnight
+        values |= {
+            lowest + (number - lowest) % (highest - lowest + 1)
+            for number in range(start, wrapped + 1, stride)
+        }
+    return values
+
+
+def checked_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of hosts in lower case; refuse whole addresses."""
+    for name in names:
+        if not re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?", name, re.ASCII):
+            raise ValueError(name)
+    return tuple(name.lower() for name in names)
+
+
 @dataclass(frozen=True)
 class Takes:
     """What a setting takes, in words, where its type and bounds do not say it."""
@@ -127,8 +163,24 @@ Zone = Annotated[str, AfterValidator(checked_zone), Takes("a time zone such as A
 Relations = Annotated[
     Names, AfterValidator(checked_relations), Takes(f"one or several of {', '.join(RELATIONS)}")
 ]
+CRON_BOUNDS = (
+    (0, 59),
+    (0, 23),
+    (1, 31),
+    (1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
+    (0, 7, "sun mon tue wed thu fri sat"),
+)
+LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 Cron = Annotated[
-    str, Field(pattern=r"^\S+( \S+){4}$"), Takes("five fields of cron such as 30 12 * * *, in UTC")
+    str,
+    Field(pattern=r"^[A-Za-z\d*?,/-]+( [A-Za-z\d*?,/-]+){4}$"),
+    AfterValidator(checked_cron),
+    Takes("five fields of cron such as 30 12 * * *, in UTC, of a date that some year has"),
+]
+Hosts = Annotated[
+    Names,
+    AfterValidator(checked_hosts),
+    Takes("names of hosts separated by commas, such as ldg.example.org or ldg.example.org:8443"),
 ]
 Cluster = Annotated[
     str,
@@ -298,6 +350,11 @@ class Settings(BaseSettings):
     cluster: Cluster = Field(
         "",
         description="The scheduler of the cluster that reads days and trains; this machine alone if empty.",
+    )
+    ui_hosts: Hosts = Field(
+        (),
+        description="Names by which browsers reach the UI behind a proxy, with the port if the address bar "
+        "shows one; 127.0.0.1 and localhost are always served, requests for any other host are refused.",
     )
 
     @classmethod

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import psutil
 
+from assets.dagster_home import dagster_environment
+from pipeline.settings import Settings
 from pipeline.sources.sample import build
 from tests.forks import FORKS, ROOT, Ldg
 
@@ -37,10 +39,8 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     """What the Makefile sets for a home, and nothing of the machine's own settings."""
     foreign = ("LDG_", "DAGSTER_")
     inherited = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
-    storage = home / "dagster"
-    storage.mkdir(parents=True, exist_ok=True)
-    ours = {"LDG_HOME": str(home), "DAGSTER_HOME": str(ROOT), "LDG_DAGSTER_STORAGE": str(storage)}
-    return {**inherited, **ours, **more}
+    dagster_home = dagster_environment(Settings(home=home))["DAGSTER_HOME"]
+    return {**inherited, "LDG_HOME": str(home), "DAGSTER_HOME": dagster_home, **more}
 
 
 def copy_world(built_world: Path, home: Path) -> None:

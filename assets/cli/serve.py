@@ -1,15 +1,23 @@
 """`ldg serve`: one of the services that together are the UI, for a machine that runs them by itself."""
 
+import errno
 import os
+import socket
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from assets.cli.home import home_to_write
+from assets.cli.home import WrongInputError, home_to_write
+
+if TYPE_CHECKING:
+    from pipeline.settings import Settings
 
 PORT = click.IntRange(1, 65535)
 CODE_HOST, CODE_PORT = "127.0.0.1", 4266
-WORKSPACE = "deploy/workspace.yaml"
 
 
 @click.group(short_help="One service of the UI, for systemd or compose.")
@@ -29,8 +37,9 @@ code_port = click.option("--code-port", type=PORT, default=CODE_PORT, show_defau
 @click.option("--port", type=PORT, default=CODE_PORT, show_default=True)
 def code(host: str, port: int) -> None:
     """Serve the assets to the other two services, and run what they start."""
-    address = ("-h", host, "-p", str(port))
-    become_dagster("assets.code_server", "code-server", "start", "-m", "assets.definitions", *address)
+    settings = home_to_write()
+    check_port(host, port)
+    become(settings, code_command("--host", host, "--port", str(port)))
 
 
 @serve.command(short_help="The pages and their API.")
@@ -39,9 +48,14 @@ def code(host: str, port: int) -> None:
 @code_host
 @code_port
 def web(host: str, port: int, code_host: str, code_port: int) -> None:
-    """Serve the pages. They have no password: open them to others only behind a proxy that asks for one."""
-    tell_where_code_is(code_host, code_port)
-    become_dagster("dagster_webserver", "-w", WORKSPACE, "-h", host, "-p", str(port))
+    """Serve the pages. They have no password: open them to others only behind a proxy that asks for one.
+
+    Requests for a host that LDG_UI_HOSTS does not name, and those of other sites' pages, are refused.
+    """
+    settings = home_to_write()
+    check_port(host, port)
+    set_code_address(code_host, code_port)
+    become(settings, web_command(workspace(), host, port))
 
 
 @serve.command(short_help="Schedules, sensors, the queue of runs.")
@@ -49,25 +63,83 @@ def web(host: str, port: int, code_host: str, code_port: int) -> None:
 @code_port
 def daemon(code_host: str, code_port: int) -> None:
     """Start what schedules, sensors, backfills and the queue of runs ask for."""
-    tell_where_code_is(code_host, code_port)
-    become_dagster("dagster._daemon", "run", "-w", WORKSPACE)
+    settings = home_to_write()
+    set_code_address(code_host, code_port)
+    with hold_daemon_lock(settings, "ldg serve daemon") as lock:
+        os.set_inheritable(lock, True)
+        become(settings, daemon_command(workspace()))
 
 
-def tell_where_code_is(host: str, port: int) -> None:
-    """For `deploy/workspace.yaml`, which asks for it."""
+def set_code_address(host: str, port: int) -> None:
+    """Set the variables that the packaged workspace.yaml reads."""
     os.environ |= {"DAGSTER_CODE_HOST": host, "DAGSTER_CODE_PORT": str(port)}
 
 
-def become_dagster(module: str, *arguments: str) -> None:
-    """Go on as this module of Dagster's, on the home of the settings.
+def workspace() -> Path:
+    """Return the workspace file of the services."""
+    from assets.dagster_home import WORKSPACE
 
-    Every process of it reads the home's settings itself; dagster.yaml says where a home keeps its runs.
-    """
-    settings = home_to_write()
-    from assets.dagster_home import PROJECT, dagster_environment
+    return WORKSPACE
+
+
+def code_command(*address: str) -> list[str]:
+    """Return the command of a code server at an address."""
+    from assets.dagster_home import PROJECT
+
+    module = ("-m", "assets.definitions", "--working-directory", str(PROJECT))
+    return python_module("assets.code_server", "code-server", "start", *module, *address)
+
+
+def web_command(workspace: Path, host: str, port: int) -> list[str]:
+    """Return the command of the pages."""
+    return python_module("assets.web_server", str(workspace), host, str(port))
+
+
+def daemon_command(workspace: Path) -> list[str]:
+    """Return the command of the daemon."""
+    return python_module("dagster._daemon", "run", "-w", str(workspace))
+
+
+def python_module(module: str, *arguments: str) -> list[str]:
+    """Return the command of a module. `-P`: nothing is imported from the current folder."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise an error if nothing can be served at this address."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        socket.create_server(address[:2], family=family).close()
+    except OSError as error:
+        reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise WrongInputError(
+            f"port {port} of {host} cannot be served ({reason}): end the program that uses it, or name "
+            "another port with --port"
+        ) from None
+
+
+@contextmanager
+def hold_daemon_lock(settings: "Settings", work: str) -> Generator[int]:
+    """Hold the lock of the home's only daemon; yields its file descriptor, for the daemon to inherit."""
+    from pipeline.locks import LockedError, hold
+
+    try:
+        with hold(settings.lake.lock("daemon"), f"the daemon of {settings.home} is run", work) as descriptor:
+            yield descriptor
+    except LockedError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def set_environment(settings: "Settings") -> None:
+    """Set what the processes of Dagster read: they load the home's settings themselves."""
+    from assets.dagster_home import dagster_environment
     from pipeline.settings import shell_to_remember
 
     os.environ |= dagster_environment(settings)
     os.environ |= shell_to_remember()
-    os.chdir(PROJECT)
-    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - this interpreter
+
+
+def become(settings: "Settings", command: list[str]) -> None:
+    """Replace this process by a service of the home."""
+    set_environment(settings)
+    os.execv(command[0], command)  # noqa: S606 - this interpreter

@@ -5,7 +5,7 @@ import os
 from dagster import DagsterInstance, RunsFilter
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
-from assets.dagster_home import PROJECT, dagster_environment
+from assets.dagster_home import dagster_environment, dagster_folder
 from pipeline.settings import Settings
 
 HEADLESS = {"ldg/headless": "yes"}  # the tag of every run of the launcher
@@ -17,12 +17,12 @@ def instance_of(settings: Settings) -> DagsterInstance:
     wait for no slot of a pool: the launcher itself limits how much runs side by side, and must not wait for
     a slot that a dead run of the UI holds.
     """
-    os.environ |= dagster_environment(settings)  # dagster.yaml asks for it
+    os.environ |= dagster_environment(settings)
     overrides = {
         "compute_logs": {"module": NOOP_LOGS, "class": "NoOpComputeLogManager"},
         "concurrency": {"pools": {"granularity": "run"}},  # slots are then claimed by the UI's queue alone
     }
-    return DagsterInstance.local_temp(str(PROJECT), overrides=overrides)
+    return DagsterInstance.local_temp(str(dagster_folder(settings)), overrides=overrides)
 
 
 def bury_dead_runs(instance: DagsterInstance) -> None:

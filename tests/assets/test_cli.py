@@ -1,9 +1,9 @@
 """`ldg` as a person meets it: help at once, errors as a sentence, exit codes that mean something."""
 
 import http.server
-import os
+import re
 import shutil
-import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,12 +18,14 @@ import pytest
 
 from model import TrainingSettings, load, train
 from pipeline.lake import Lake
+from pipeline.locks import hold
 from pipeline.results.dataset_stats import write_dataset_stats
 from pipeline.results.warehouse import build_warehouse
 from pipeline.variants import variant_with_key, variants_for
 from tests.command import ldg, ldg_process
+from tests.ports import free_port
 from tests.small_world import store_table
-from tests.whole_system import ROOT, environment, wait_for
+from tests.whole_system import PATIENCE, ROOT, environment
 
 COMMANDS = (
     "dev",
@@ -111,24 +113,45 @@ def test_what_only_becomes_a_process_of_dagster_does_not_load_it_first(tmp_path:
     assert done.returncode == 4, done.stderr
 
 
-def test_dev_goes_on_as_dagsters_own_process(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "assets", "dev", "--port", "4321"],
-        cwd=tmp_path,
-        env={**environment(tmp_path), "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
+@pytest.mark.parametrize("service", ["dev", "serve web", "serve code"])
+def test_a_port_in_use_is_one_sentence_before_anything_starts(service: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        done = ldg(*service.split(), "--port", port, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"Error: port {port} of 127.0.0.1 cannot be served (it is in use): end the program that uses it, or "
+        "name another port with --port\n"
     )
-    became = psutil.Process(process.pid)
-    try:
-        wait_for(lambda: "assets.code_server" in became.cmdline(), process)
-        command, folder = became.cmdline(), became.cwd()
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)  # before it serves anything
-        process.wait()
-    assert command[1:] == ["-m", "assets.code_server", "dev", "--host", "127.0.0.1", "--port", "4321"]
-    assert folder == str(ROOT)
+    assert not (tmp_path / "data" / "dagster").exists()
+
+
+@pytest.mark.parametrize("service", ["dev", "serve daemon"])
+def test_a_second_daemon_of_a_home_is_refused_with_who_runs_the_first(service: str, tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "data")
+    with hold(lake.lock("daemon"), "", "ldg dev"):
+        done = ldg(
+            *service.split(), *(["--port", str(free_port())] if service == "dev" else []), folder=tmp_path
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(
+        r"Error: the daemon of data is run by process \d+ \(ldg dev\) since .*\n", done.stderr
+    )
+    assert not (lake.home / "dagster").exists()
+
+
+def test_the_services_of_dev_end_with_it_when_it_is_killed() -> None:
+    script = (
+        "import time\nfrom assets.cli.dev import process_group\n"
+        "with process_group() as start:\n"
+        "    print(start(['sleep', '600']).pid, flush=True)\n"
+        "    time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        service = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    service.wait(PATIENCE)
 
 
 @pytest.mark.parametrize(

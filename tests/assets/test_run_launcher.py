@@ -15,7 +15,6 @@ from dagster._core.test_utils import create_run_for_test, instance_for_test
 from dagster._daemon.monitoring.run_monitoring import monitor_started_run, monitor_starting_run
 
 from assets.run_launcher import GONE, WatchfulRunLauncher
-from pipeline.settings import DAGSTER_STORAGE
 
 LOG = logging.getLogger(__name__)
 
@@ -92,11 +91,11 @@ def test_a_backfill_does_not_wait_for_a_run_that_had_all_its_retries(
 def test_a_process_with_the_number_of_a_runs_is_the_runs_if_it_is_of_this_home(
     instance: DagsterInstance, backfill: str, home: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(DAGSTER_STORAGE, "this one")
+    monkeypatch.setenv("DAGSTER_HOME", "this one")
     run = run_in(instance, backfill, DagsterRunStatus.STARTED)
     launcher = instance.run_launcher
     assert isinstance(launcher, WatchfulRunLauncher)
-    with subprocess.Popen(["sleep", "600"], env={**os.environ, DAGSTER_STORAGE: home}) as process:
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, "DAGSTER_HOME": home}) as process:
         try:
             instance.report_engine_event("began", run, EngineEventData({"pid": process.pid}))
             assert launcher.process_is_here(run) == (home == "this one")

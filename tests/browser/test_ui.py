@@ -9,12 +9,16 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import requests
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from pipeline.lake import Lake
 from pipeline.results.trained import read_facts
@@ -185,6 +189,26 @@ def epochs_trained(ui: Ui) -> int:
     return facts["settings"]["epochs"]
 
 
+def test_dev_says_where_it_serves_and_warns_of_nothing_superseded(ui: Ui) -> None:
+    log = (ui.home / "dev.log").read_text()
+    assert f"The UI is at {ui.url}\n" in log
+    assert "SupersessionWarning" not in log
+
+
+def test_a_page_of_another_site_cannot_start_anything(ui: Ui, browser: Browser, tmp_path: Path) -> None:
+    forged = f"{ui.url}/graphql?{urlencode({'query': 'mutation { reloadWorkspace { __typename } }'})}"
+    (tmp_path / "index.html").write_text("a page of another site")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as site, browser.new_page() as other:
+        Thread(target=site.serve_forever, daemon=True).start()
+        other.goto(f"http://localhost:{site.server_port}/index.html")
+        for method in ("GET", "POST"):
+            with other.expect_response(lambda response: "/graphql" in response.url) as answer:
+                other.evaluate("([url, method]) => fetch(url, {method, mode: 'no-cors'})", [forged, method])
+            assert answer.value.status == 403
+        site.shutdown()
+
+
 def test_the_graph_shows_every_lane(ui: Ui, page: Page) -> None:
     visit(page, "/asset-groups")
     for lane in ("gharchive", "github", "office", "social_evolution", "results"):
@@ -209,7 +233,7 @@ def test_an_asset_is_materialized_by_a_click_and_explains_itself(ui: Ui, page: P
 
 def test_the_settings_are_shown_as_a_resource(ui: Ui, page: Page) -> None:
     visit(page, SETTINGS)
-    page.get_by_text("retry_seconds").first.wait_for()
+    page.get_by_text("github_core").first.wait_for()
     expect(page.get_by_text(str(ui.home), exact=False).first).to_be_attached()
 
 
@@ -283,13 +307,13 @@ def test_the_schedule_is_switched_on_and_ticks(ui: Ui, page: Page) -> None:
 
 def test_a_changed_env_applies_when_the_code_location_is_reloaded(ui: Ui, page: Page) -> None:
     visit(page, SETTINGS)
-    row = page.get_by_role("row", name=re.compile("^keep_raw "))
-    expect(row).to_contain_text("true")
-    (ui.home / ".env").write_text("LDG_KEEP_RAW=no\n")
+    row = page.get_by_role("row", name=re.compile("^github_core "))
+    expect(row).to_contain_text("false")
+    (ui.home / ".env").write_text("LDG_GITHUB_CORE=yes\n")
     visit(page, "/asset-groups")
     page.get_by_role("button", name="Reload definitions").click()
     # Another process imports them: on a machine that is busy that takes longer than a page may.
     page.get_by_text("Definitions reloaded").first.wait_for(timeout=PATIENCE * 1000)
     visit(page, SETTINGS)
-    expect(row).to_contain_text("false")
+    expect(row).to_contain_text("true")
     (ui.home / ".env").unlink()

@@ -1,13 +1,14 @@
-"""The services of the UI as a machine runs them: what they make of a changed setting."""
+"""The services of the UI as a machine runs them: what they make of a changed setting and of foreign pages."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.services import Services
-from tests.whole_system import OF_A_SERVER, environment, wait_for
+from tests.whole_system import OF_A_SERVER, PATIENCE, environment, wait_for
 
 LOCATION = "assets.definitions"
 RELOAD = """mutation($name: String!) {
@@ -20,9 +21,26 @@ SETTINGS = """query($selector: ResourceSelector!) {
 }"""
 
 
-@pytest.fixture
-def pages(tmp_path: Path) -> Iterator[Services]:
-    services = Services(environment(tmp_path), tmp_path / "services")
+START = "mutation { reloadWorkspace { __typename } }"
+NAMED = "ldg.example.org"
+NAVIGATION = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+WEBSOCKET = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Protocol": "graphql-ws",
+}
+
+
+@pytest.fixture(scope="module")
+def services_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("services")
+
+
+@pytest.fixture(scope="module")
+def pages(services_home: Path) -> Iterator[Services]:
+    services = Services(environment(services_home, LDG_UI_HOSTS=NAMED), services_home / "services")
     try:
         services.start("code")
         wait_for(services.has_code, services.processes["code"])
@@ -47,11 +65,49 @@ def setting(pages: Services, name: str) -> object:
 
 
 def test_a_changed_env_applies_when_the_code_location_of_a_service_is_reloaded(
-    pages: Services, tmp_path: Path
+    pages: Services, services_home: Path
 ) -> None:
-    assert setting(pages, "keep_raw") is True
-    (tmp_path / ".env").write_text("LDG_KEEP_RAW=no\n")
+    assert setting(pages, "github_core") is False
+    (services_home / ".env").write_text("LDG_GITHUB_CORE=yes\n")
     answer = pages.ask(RELOAD, name=LOCATION)
     assert answer is not None
     assert answer["reloadRepositoryLocation"]["__typename"] == "WorkspaceLocationEntry"
-    assert setting(pages, "keep_raw") is False
+    assert setting(pages, "github_core") is True
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("POST", "graphql", {}, 200),
+        ("POST", "graphql", {"Host": "localhost:{port}", "Origin": "http://127.0.0.1:{port}"}, 200),
+        ("POST", "graphql", {"Host": NAMED, "Origin": f"https://{NAMED}"}, 200),
+        ("GET", "runs", {"Sec-Fetch-Site": "cross-site", **NAVIGATION}, 200),
+        ("GET", "graphql", WEBSOCKET | {"Origin": "http://localhost:{port}"}, 101),
+        ("POST", "graphql", {"Host": "evil.example:{port}"}, 421),
+        ("GET", "runs", {"Host": "127.0.0.1:1"}, 421),
+        ("POST", "graphql", {"Origin": "http://evil.example"}, 403),
+        ("POST", "graphql", {"Origin": "http://localhost:8888"}, 403),
+        ("POST", "graphql", {"Origin": "null"}, 403),
+        ("POST", "graphql", {"Sec-Fetch-Site": "cross-site", **NAVIGATION}, 403),
+        ("GET", "server_info", {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ("GET", "runs", {"Sec-Fetch-Site": "cross-site", **NAVIGATION, "Sec-Fetch-Dest": "iframe"}, 403),
+        ("GET", "graphql", {}, 405),
+        ("GET", "graphql", WEBSOCKET | {"Origin": "http://evil.example"}, 403),
+        ("GET", "graphql", WEBSOCKET | {"Host": "evil.example"}, 403),
+    ],
+)
+def test_requests_of_other_sites_are_refused_and_those_of_own_pages_are_answered(
+    pages: Services, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    answer = requests.request(
+        method,
+        f"http://127.0.0.1:{pages.web_port}/{path}",
+        params={"query": START},
+        headers={name: text.format(port=pages.web_port) for name, text in headers.items()},
+        timeout=PATIENCE,
+        stream=True,
+    )
+    assert answer.status_code == status
+    if status == 421:
+        assert "LDG_UI_HOSTS" in answer.text
+    answer.close()

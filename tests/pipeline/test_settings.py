@@ -76,6 +76,12 @@ def test_every_type_of_setting_is_read() -> None:
         ("LDG_GITHUB_START", "1356998400", "a date such as"),
         ("LDG_GITHUB_TIME_ZONE", "Toronto", "a time zone such as"),
         ("LDG_GITHUB_MAX_NODES", "1", "2 or more, or nothing"),
+        ("LDG_SCHEDULE", "daily", "five fields of cron"),
+        ("LDG_SCHEDULE", "0 0 31 2 *", "of a date that some year has"),
+        ("LDG_SCHEDULE", "0 0 31 apr,jun *", "of a date that some year has"),
+        ("LDG_SCHEDULE", "0 24 * * *", "five fields of cron"),
+        ("LDG_SCHEDULE", "*/-5 * * * *", "five fields of cron"),
+        ("LDG_UI_HOSTS", "https://ldg.example.org", "names of hosts"),
         ("LDG_GITHUB_END", "2011-01-01", "in this order"),
         ("LDG_GITHUB_SPLIT", "2013-09-01T00:00:00+00:00", "without an offset"),
         ("LDG_COMMUNICATIONS", "PushEvents", "it takes CommitCommentEvent"),
@@ -227,3 +233,10 @@ def test_what_the_ui_copied_from_a_file_into_the_environment_is_none_of_the_shel
         monkeypatch.setenv(name, text)
     settings = Settings.load()
     assert (settings.seeds, settings.epochs, settings.batch) == (7, 9, 5)
+
+
+@pytest.mark.parametrize(
+    "schedule", ["* * * * *", "*/15 22-2 29 FEB *", "0 12 1-7/2,31 4,5 mon-fri", "0 0 30/1 * 7"]
+)
+def test_a_schedule_that_comes_is_taken(schedule: str) -> None:
+    assert Settings.from_environment({"LDG_SCHEDULE": schedule}).schedule == schedule
