@@ -15,7 +15,7 @@ define step
 endef
 INSTALL := $(BIN)/pip install --quiet
 
-.PHONY: run test test-fast coverage dev lint bench reproduce postgres cluster s3
+.PHONY: run test test-fast golden coverage dev lint bench reproduce postgres cluster s3
 
 run: .venv/.ready-run
 	export LDG_HOME="$${LDG_HOME:-data/sample}"; $(BIN)/ldg sample && exec $(BIN)/ldg run
@@ -31,6 +31,11 @@ test: lint
 # What needs no run of the whole system, no browser and no real data.
 test-fast: .venv/.ready-dev
 	$(PYTEST) --ignore=tests/end_to_end --ignore=tests/browser -m "not (real_data or slow)"
+
+# Every result of the sample world, of a followed fortnight and of real data, compared with stored digests: for
+# refactorings. `make golden UPDATE=--update` stores them.
+golden: .venv/.ready-dev
+	$(BIN)/python -m tests.golden $(UPDATE)
 
 # Measured apart: it makes the suite slower.
 coverage: .venv/.ready-dev
