@@ -92,7 +92,8 @@ def test_an_archive_that_cannot_be_reached_fails_the_run_without_telling_its_pas
 def test_an_address_without_an_hour_of_several_days_is_named_without_its_password(tmp_path: Path) -> None:
     with serving(Archive()) as archive:
         url = archive.url.replace("http://", "http://someone:s3cret@") + "/mirror?token=t0ken"
-        job = archive_job(Settings(home=tmp_path / "home", gharchive_url=url))
+        end = DAY + timedelta(days=1)
+        job = archive_job(Settings(home=tmp_path / "home", gharchive_url=url, github_end=end))
         range_of_days = day_range(DAY, DAY + timedelta(days=1))
         with pytest.raises(FileNotFoundError) as error:
             job.execute_in_process(tags=range_of_days, instance=DagsterInstance.ephemeral())

@@ -258,8 +258,11 @@ def test_two_trainings_make_a_plot_of_mar_beside_the_best_baseline(
         train(ui, page, f"ops: {{train: {{config: {{epochs: {trainings + 1}}}}}}}")
         assert epochs_trained(ui) == trainings + 1
     visit(page, "/assets/office/trained_models")
-    page.get_by_role("button", name="Plots").click()
-    page.get_by_role("button", name="Events").click()
+    events = page.get_by_role("button", name="Events")
+    while not events.is_visible():  # a click is lost while the page still loads
+        page.get_by_role("button", name="Plots").click()
+        page.wait_for_timeout(1000)
+    events.click()
     for name in ("hits_at_10", "mrr", "mar_of_best_baseline"):
         page.get_by_text(name, exact=True).first.wait_for()
     page.get_by_text("mar_of_best_baseline", exact=True).first.scroll_into_view_if_needed()
