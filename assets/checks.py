@@ -11,6 +11,7 @@ from assets.partitions import variant_partitions
 from pipeline.following.rule import LATE_DAYS
 from pipeline.lake import Lake, read_parquet
 from pipeline.schemas import GHARCHIVE_FILES
+from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path, read_account, unreadable
 from pipeline.sources.gharchive.checks import (
     LARGEST_QUARANTINED_SHARE,
@@ -101,8 +102,8 @@ def warning_of_findings(check: str, findings: list[str]) -> AssetCheckResult:
     )
 
 
-def training_checks(spec: DatasetSpec) -> list[AssetCheckSpec]:
-    """What must hold of each trained variant; a verdict belongs to its partition and stays with it."""
+def training_checks(spec: DatasetSpec, settings: Settings) -> list[AssetCheckSpec]:
+    """List the checks of each trained variant; a verdict belongs to its partition and stays with it."""
     checks = {
         "beats_best_baseline": "Ranks the true partner better than the best predictor that learns nothing.",
         "did_not_diverge": "No seed stopped, and the loss ended no higher than it began.",
@@ -113,7 +114,7 @@ def training_checks(spec: DatasetSpec) -> list[AssetCheckSpec]:
             name,
             asset=AssetKey([spec.name, TRAINED_MODELS]),
             description=description,
-            partitions_def=variant_partitions(spec),
+            partitions_def=variant_partitions(spec, settings),
         )
         for name, description in checks.items()
     ]

@@ -37,6 +37,13 @@ def followed_partitions(settings: Settings) -> DailyPartitionsDefinition:
     return DailyPartitionsDefinition(days[0].isoformat()) if days else FILE_DAYS
 
 
-def variant_partitions(spec: DatasetSpec) -> StaticPartitionsDefinition:
-    """One partition for each model of `spec`: `<variant>-<interaction>`."""
-    return StaticPartitionsDefinition([variant.key for variant in models_for(spec.relations)])
+def variant_partitions(spec: DatasetSpec, settings: Settings) -> StaticPartitionsDefinition:
+    """Return the models that LDG_VARIANTS names, and those that were trained or begun before, by key."""
+    folders = settings.lake.models / spec.name
+    return StaticPartitionsDefinition(
+        [
+            variant.key
+            for variant in models_for(spec.relations)
+            if variant.name in settings.variants or (folders / variant.key).exists()
+        ]
+    )

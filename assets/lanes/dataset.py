@@ -72,25 +72,23 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         )
 
     config_class = training_config(settings)
-    names = dict.fromkeys(variant.name for variant in models_for(spec.relations))
-    chosen = ", ".join(name for name in names if name in settings.variants)
 
     @asset(
         key=[spec.name, TRAINED_MODELS],
         group_name=spec.name,
         kinds={"pytorch"},
         deps=[table_key],
-        partitions_def=variant_partitions(spec),
+        partitions_def=variant_partitions(spec, settings),
         backfill_policy=BackfillPolicy.multi_run(max_partitions_per_run=1),
         pool="training",
-        check_specs=training_checks(spec),
+        check_specs=training_checks(spec, settings),
         description=f"DyRep, LDG and relational-event models trained on {title}, all seeds of a variant "
         "at once, with everything measured on the way: losses, attention over time, embeddings, the ranking "
         "of every test event. "
         "A killed run goes on from its last checkpoint; a finished one is reused while its data and its "
-        "config stay.\n\nEvery model that can be trained is a partition. `ldg run` and the job "
-        "`train_chosen` train those that LDG_VARIANTS names: "
-        f"{chosen or 'none of this dataset'}. The others are missing until you train them.",
+        "config stay.\n\nPartitions are the models of LDG_VARIANTS and those that were trained before. "
+        "To train another one, add it to LDG_VARIANTS and reload the code location, or name it in the config "
+        "of the job `train_chosen`.",
     )
     def trained_models(
         context: AssetExecutionContext,
@@ -172,5 +170,5 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
 def begun_variants(lake: Lake, spec: DatasetSpec) -> list[str]:
     """The variants of a dataset that were trained before, or were being trained, by key."""
     return [
-        key for key in variant_partitions(spec).get_partition_keys() if lake.model(spec.name, key).exists()
+        variant.key for variant in models_for(spec.relations) if lake.model(spec.name, variant.key).exists()
     ]

@@ -84,12 +84,17 @@ def test_words_of_ones_own_dataset_are_no_markup_in_its_descriptions(tmp_path: P
     assert [text for key, text in descriptions.items() if "office" in key and unescaped.search(text)] == []
 
 
-def test_models_are_partitioned_by_variant(definitions: Definitions) -> None:
+def test_partitions_are_the_chosen_models_and_those_that_were_trained_before(tmp_path: Path) -> None:
+    (tmp_path / "models" / "social_evolution" / "dyrep_facebookalltaggedphotos-bilinear").mkdir(parents=True)
+    definitions = build_definitions(Settings(home=tmp_path, variants=("dyrep", "rem")))
     partitions = definitions.resolve_assets_def(["social_evolution", "trained_models"]).partitions_def
     assert partitions is not None
-    keys = partitions.get_partition_keys()
-    assert {"dyrep-concat", "dyrep-bilinear", "ldg_learned_sparse-bilinear"} <= set(keys)
-    assert "dyrep_facebookalltaggedphotos-bilinear" in keys
+    assert set(partitions.get_partition_keys()) == {
+        "dyrep-concat",
+        "dyrep-bilinear",
+        "dyrep_facebookalltaggedphotos-bilinear",
+        "rem-history",
+    }
 
 
 def test_every_asset_has_an_owner_tags_a_version_of_its_code_and_a_document(definitions: Definitions) -> None:
