@@ -19,7 +19,7 @@ FEWEST_NODES = 3  # with fewer there is nothing to rank
 
 def model_that_follows(name: str) -> RemVariant:
     """Return the model of this name; one that cannot follow is refused."""
-    models = {one.name: one for one in rem_variants() if one.needs is None}
+    models = {one.name: one for one in rem_variants()}
     if any(name in (one.name, one.key) for one in variants_for(("",))):
         raise ValueError(
             f"LDG_FOLLOW_VARIANTS names {name}: following by the paper's models was removed in 0.4, because "
