@@ -18,7 +18,8 @@ from assets.metadata import shown_training
 from assets.training_config import TrainingConfig
 from assets.versions import version_of_training, version_tags
 from model.identity import differences, identity
-from model.training_task import run_training
+from model.training_task import training_task
+from pipeline.cluster.run import run_task
 from pipeline.results.standing import Standing, degenerate_graph, faults_of_training, standing
 from pipeline.results.trained import TrainedVariant, present_fingerprint, read_facts
 from pipeline.settings import Settings
@@ -43,17 +44,8 @@ def train_variant(
         expected = identity(spec.name, present_fingerprint(lake, spec.name), variant, chosen_settings)
         if earlier := differences(read_facts(folder) or expected, expected):
             context.log.warning(f"{key} was trained otherwise ({'; '.join(earlier)}): it is trained anew.")
-        facts = run_training(
-            lake,
-            spec.name,
-            variant,
-            chosen_settings,
-            threads=config.threads,
-            work=run_name(context),
-            cluster=settings.cluster,
-            tasks=config.tasks,
-            log=context.log.info,
-        )
+        task = training_task(spec.name, variant, chosen_settings, config.threads, run_name(context))
+        facts = run_task(task, lake, settings.cluster, context.log.info)
         trained = TrainedVariant(folder, spec.name, *split_key(key), facts)
         stands = standing(lake, trained)
         return MaterializeResult(

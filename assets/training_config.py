@@ -53,12 +53,6 @@ class TrainingConfig(Config):
         description="Threads of one training; results are reproduced with one, and trainings side by side "
         "use processors better than threads do.",
     )
-    tasks: int = Field(
-        1,
-        ge=1,
-        description="Into how many tasks the seeds of one of the paper's models are cut on a cluster: worth "
-        "it where it has more workers than trainings.",
-    )
     rem: RemConfig = Field(RemConfig(), description="A relational-event model has these of its own.")
 
     def variant(self, variant: Variant | RemVariant) -> Variant | RemVariant:

@@ -15,15 +15,11 @@ import polars as pl
 from benchmarks.crowd import START, TYPE_SHARES, TYPES, crowd
 from benchmarks.measure import Measured, alone, peak, size_of
 from model.following.day import Chain
-from model.following.families import family_of
-from model.following.follower import Family, Follower
 from model.following.lane import Lane, Model
-from model.following.paper import PaperFamily, PaperFollower, pass_by, stream_of
-from model.following.rem import RemFamily, RemFollower
+from model.following.rem import RemFamily, RemFollower, family_of
 from model.history.events import frequent_types, seconds_of_day, seconds_of_week
 from model.history.state import new_history
 from model.rem.learning import new_fit
-from model.run import new_run
 from model.stream import ASSOCIATION
 from pipeline.following.chance import Chance
 from pipeline.following.choice import PEOPLE, Choice
@@ -34,7 +30,6 @@ from pipeline.following.rule import JUDGED_DAYS, FollowRule
 from pipeline.following.scores import happened
 from pipeline.following.window import DAY, Window, file_day_span
 from pipeline.lake import Lake
-from pipeline.progress import Progress
 
 EVENTS_EACH = 10
 DAYS = 82  # that are learned from before the measured day
@@ -77,23 +72,17 @@ def prepare(home: Path, nodes: int, variant: str) -> None:
     lane.store(Model(lane.trained_until, untrained(lane.family, nodes, past), chance))
 
 
-def untrained(family: Family, nodes: int, past: pl.DataFrame) -> Follower:
+def untrained(family: RemFamily, nodes: int, past: pl.DataFrame) -> RemFollower:
     """A follower that has read `past` and learned nothing."""
     begin = file_day_span(WINDOW.first)[0]
-    if isinstance(family, RemFamily):
-        types = frequent_types(past)
-        history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))
-        follower = RemFollower(family, begin, types, new_fit(family.layout(types), family.settings), history)
-        follower.standardize(past)
-        reading = follower.renumber_and_begin_pass(past, history)
-        reading.skip(past.height)
-        follower.history = reading.history
-        return follower
-    assert isinstance(family, PaperFamily)
-    run = new_run(stream_of(past, begin, nodes), family.variant, family.settings)
-    with Progress(f"{nodes:,} people", past.height, "events", None) as progress:
-        pass_by(run, past.height, progress)
-    return PaperFollower.after(family, begin, run)
+    types = frequent_types(past)
+    history = new_history(nodes, len(types), seconds_of_day(begin), seconds_of_week(begin))
+    follower = RemFollower(family, begin, types, new_fit(family.layout(types), family.settings), history)
+    follower.standardize(past)
+    reading = follower.renumber_and_begin_pass(past, history)
+    reading.skip(past.height)
+    follower.history = reading.history
+    return follower
 
 
 def day_after(lane: Lane) -> None:

@@ -25,6 +25,7 @@ from model.state import State
 from model.stream import COMMUNICATION, Stream, load_stream
 from pipeline.event_table import has_event_table
 from pipeline.lake import read_parquet
+from pipeline.rem_variants import REMOVAL, RemVariant
 from pipeline.results.trained import DATASET, STATE, read_facts
 from pipeline.variants import Variant
 
@@ -213,6 +214,8 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
             f"that {folder} was trained on"
         )
     names = read_parquet(table / "nodes.parquet").sort("node")["name"].to_list()
+    if "of_ldg" in summary["variant"]:
+        raise ValueError(f"{folder} holds {summary['key']}, which {REMOVAL}; train {RemVariant().key}")
     if "form" in summary["variant"]:
         from model.rem.forecast import RemForecaster  # compiles its statistics: only where they are asked for
 

@@ -4,13 +4,13 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
-from pipeline.variant_names import BILINEAR, HISTORY, ldg_name, variant_key
+from pipeline.variant_names import HISTORY, variant_key
 
 REM = "rem"
 REM_ROLE_BLIND = f"{REM}_role_blind"
 Form = Literal["branching", "flat", "linear"]
-OfLdg = Literal["embeddings", "attention"]
-LDG = variant_key(ldg_name("learned", "sparse"), BILINEAR)  # the trained LDG that a model may read
+REMOVED = (f"{REM}_embeddings", f"{REM}_attention")  # they read a trained LDG
+REMOVAL = f"was removed in 0.4: two seeds showed no gain over {REM}"
 GROUPS = (
     "pair",
     "share",
@@ -32,7 +32,6 @@ class RemVariant:
     `form` is `branching` (λ = μ + Σ αᵏ, with `edge_types` many k), `flat` (one network) or `linear` (the
     classical relational-event model). Without `by_role` an event counts for both its nodes alike: the model
     does not know who acted. `without` names groups of statistics, or single ones, that it does not see.
-    `of_ldg` names what it reads of a trained LDG beside its own statistics.
     """
 
     interaction: ClassVar[str] = HISTORY
@@ -41,21 +40,19 @@ class RemVariant:
     prior: ClassVar[None] = None
     frequency: ClassVar[bool] = False
     is_printed_in_table_4: ClassVar[bool] = False
+    needs: ClassVar[None] = None
 
     name: str = REM
     form: Form = "branching"
     edge_types: int = 2
     by_role: bool = True
     without: tuple[str, ...] = ()
-    of_ldg: OfLdg | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9_]+", self.name):
             raise ValueError(f"name takes lower-case letters, digits and _, not {self.name!r}")
         if self.form not in get_args(Form):
             raise ValueError(f"form takes one of {get_args(Form)}, not {self.form!r}")
-        if self.of_ldg not in (None, *get_args(OfLdg)):
-            raise ValueError(f"of_ldg takes one of {get_args(OfLdg)} or None, not {self.of_ldg!r}")
         if self.edge_types < 1:
             raise ValueError(f"edge_types takes 1 or more, not {self.edge_types}")
 
@@ -69,7 +66,6 @@ class RemVariant:
         details: list[str] = [] if self.form == "branching" else [self.form]
         details += [] if self.by_role else ["role-blind"]
         details += [f"without {group.replace('_', ' ')}" for group in self.without]
-        details += [] if self.of_ldg is None else [f"with LDG's {self.of_ldg}"]
         return f"REM ({', '.join(details)})" if details else "REM"
 
     def trained_like(self) -> "RemVariant":
@@ -77,19 +73,13 @@ class RemVariant:
         return self
 
     @property
-    def needs(self) -> str | None:
-        """The key of the variant that must be trained before this one."""
-        return None if self.of_ldg is None else LDG
-
-    @property
     def outputs(self) -> int:
         """How many logarithms of intensities the network gives: of μ and of every αᵏ, or of λ alone."""
         return 1 + self.edge_types if self.form == "branching" else 1
 
     def as_json(self) -> dict[str, Any]:
-        """The variant as model.json names it; one that reads no LDG does not speak of it."""
-        facts = {**asdict(self), "without": list(self.without)}
-        return {name: value for name, value in facts.items() if value is not None}
+        """Return the variant as model.json names it."""
+        return {**asdict(self), "without": list(self.without)}
 
 
 def rem_variants() -> list[RemVariant]:
@@ -99,6 +89,11 @@ def rem_variants() -> list[RemVariant]:
         RemVariant(f"{REM}_flat", form="flat"),
         RemVariant(f"{REM}_linear", form="linear"),
         RemVariant(REM_ROLE_BLIND, by_role=False),
-        *(RemVariant(f"{REM}_{of_ldg}", of_ldg=of_ldg) for of_ldg in get_args(OfLdg)),
         *(RemVariant(f"{REM}_without_{group}", without=(group,)) for group in GROUPS),
     ]
+
+
+def explain_removal(name: str) -> str | None:
+    """Return what to use instead of a removed variant, given by name or key; None for any other name."""
+    removed, dash, interaction = name.partition("-")
+    return f"{name} {REMOVAL}; use {REM}{dash}{interaction}" if removed in REMOVED else None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar, get_args
 
-from pipeline.rem_variants import RemVariant, rem_variants
+from pipeline.rem_variants import RemVariant, explain_removal, rem_variants
 from pipeline.variant_names import (
     BILINEAR,
     CONCAT,
@@ -226,7 +226,7 @@ def variant_with_key(key: str, models: Sequence[Model]) -> Model:
     """The one of `models` that has this key."""
     by_key = {model.key: model for model in models}
     if key not in by_key:
-        raise ValueError(f"variant takes one of {', '.join(by_key)}; got {key!r}")
+        raise ValueError(explain_removal(key) or f"variant takes one of {', '.join(by_key)}; got {key!r}")
     return by_key[key]
 
 

@@ -20,6 +20,7 @@ def train(dataset: str, variant: str, seeds: str | None, epochs: str | None) -> 
     set_options({"seeds": seeds, "epochs": epochs})
     settings = home_to_write()
     from pipeline.event_table import has_event_table
+    from pipeline.rem_variants import explain_removal
     from pipeline.sources.chosen import check_used_settings
     from pipeline.sources.registry import registry
     from pipeline.text import suggest_name
@@ -34,7 +35,8 @@ def train(dataset: str, variant: str, seeds: str | None, epochs: str | None) -> 
     variants = {one.key: one for one in models_for(specs[dataset].relations)}
     if variant not in variants:
         raise WrongInputError(
-            f"{dataset} has no variant {variant!r}; it has {', '.join(variants)}"
+            explain_removal(variant)
+            or f"{dataset} has no variant {variant!r}; it has {', '.join(variants)}"
             f"{suggest_name(variant, variants)}"
         )
     warn(check_used_settings([variants[key] for key in (variant, variants[variant].needs) if key]))

@@ -17,16 +17,12 @@ LEARNED = 5  # a training that learns attention takes about as long as five othe
 
 @dataclass(frozen=True)
 class Training:
-    """A variant to be trained on a dataset of so many events; `resumed` if it goes on from a checkpoint.
-
-    On a cluster it is done in so many `tasks`.
-    """
+    """A variant to be trained on a dataset of so many events; `resumed` if it goes on from a checkpoint."""
 
     dataset: str
     variant: Variant | RemVariant
     events: int
     resumed: bool = False
-    tasks: int = 1
 
     def __str__(self) -> str:
         return f"{self.dataset}/trained_models {self.variant.key}"
@@ -50,8 +46,7 @@ class Training:
     @property
     def step(self) -> Step:
         """What materializes it."""
-        trained_models = AssetKey([self.dataset, TRAINED_MODELS])
-        return Step((trained_models,), self.variant.key, config={"tasks": self.tasks})
+        return Step((AssetKey([self.dataset, TRAINED_MODELS]),), self.variant.key)
 
 
 @dataclass(frozen=True)

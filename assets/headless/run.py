@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from dagster import (
@@ -40,7 +40,6 @@ from assets.lanes.dataset import begun_variants
 from assets.metadata import shown_training
 from assets.system import build_definitions
 from assets.versions import version_of_facts, version_of_training, version_tags
-from model.training_task import tasks_of_each
 from pipeline.event_table import has_event_table
 from pipeline.lake import sweep
 from pipeline.locks import LockedError
@@ -224,8 +223,7 @@ class HeadlessRun:
                 self.make(waits.step)
             else:
                 waiting_times.append(waits)
-        tasks = tasks_of_each(self.at_a_time, len(trainings) + len(waiting_times))
-        planned: list[Learning] = [*(replace(one, tasks=tasks) for one in trainings), *waiting_times]
+        planned: list[Learning] = [*trainings, *waiting_times]
         self.account.plan(len(models), planned, self.at_a_time)
         left = len(planned)
 

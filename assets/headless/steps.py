@@ -17,14 +17,11 @@ UNPRINTED = ("beats_best_baseline",)  # of each model: the tables that a run end
 
 @dataclass(frozen=True)
 class Step:
-    """One Dagster run: which assets it makes, of which partition, with the tags it carries and, where it has
-    only one asset, that one's config.
-    """
+    """One Dagster run: which assets it makes, of which partition, with the tags it carries."""
 
     assets: tuple[AssetKey, ...]
     partition: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    config: Mapping[str, object] = field(default_factory=dict)
 
     def __str__(self) -> str:
         names = ", ".join(key.to_user_string() for key in self.assets)
@@ -45,20 +42,12 @@ def materialize(step: Step, job: JobDefinition, instance: DagsterInstance) -> li
         partition_key=step.partition,
         tags={**step.tags, **HEADLESS, **NOT_AGAIN},
         instance=instance,
-        run_config=QUIET | config_of(step),
+        run_config=QUIET,
     )
     failed = [check for check in result.get_asset_check_evaluations() if not check.passed]
     if errors := findings(failed, AssetCheckSeverity.ERROR):
         raise FailedCheckError("\n".join(errors))
     return findings(failed, AssetCheckSeverity.WARN)
-
-
-def config_of(step: Step) -> dict[str, object]:
-    """The config of a step as a run takes it."""
-    if not step.config:
-        return {}
-    (key,) = step.assets
-    return {"ops": {"__".join(key.path): {"config": dict(step.config)}}}
 
 
 def findings(failed: Iterable[AssetCheckEvaluation], severity: AssetCheckSeverity) -> list[str]:

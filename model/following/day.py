@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from msgspec import convert
 
-from model.following.families import family_of
 from model.following.lane import MOST_RANKED, Lane, prune
+from model.following.rem import family_of
 from model.following.switch import is_not_worse
 from pipeline.following.archive_days import require_days
 from pipeline.following.choice import Choice, days_of_choices, make_choice, stored_choice

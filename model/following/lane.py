@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from model.checkpoint import CheckpointError, read_tensors, write_tensors
-from model.following.follower import Family, Follower
+from model.following.rem import RemFamily, RemFollower
 from pipeline.following.chance import Chance
 from pipeline.following.digest import digest_of
 from pipeline.following.events import FollowedDays
@@ -40,7 +40,7 @@ class Model:
     """A follower at the end of a day, and how far its forecasts can be believed."""
 
     day: date
-    follower: Follower
+    follower: RemFollower
     chance: Chance
     latest: tuple[np.ndarray, Outlook] | None = None  # and for which pairs that came true it was made
 
@@ -87,7 +87,7 @@ class Model:
 class Lane:
     """The model `variant` of the people whose `days` these are; a day is made when it is asked for."""
 
-    def __init__(self, days: FollowedDays, variant: str, family: Family, log: Log | None = None) -> None:
+    def __init__(self, days: FollowedDays, variant: str, family: RemFamily, log: Log | None = None) -> None:
         self.days, self.variant, self.family, self.log = days, variant, family, log
         self.lake, self.choice = days.lake, days.choice
         self.files = FollowingFiles.of(self.lake)

@@ -1,7 +1,7 @@
 """A relational-event model that follows: its statistics move with every event, its weights with every day."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -12,7 +12,6 @@ import polars as pl
 import torch
 
 from model.checkpoint import read_tensors, write_tensors
-from model.following.follower import MOST_LEARNED, MOST_MEASURED, Log
 from model.history.events import Events, frequent_types, seconds_of_day, seconds_of_week
 from model.history.reading import Answers, Pass
 from model.history.registry import listed
@@ -29,7 +28,7 @@ from model.rem.standard import standard_of, standard_tensors
 from model.stream import Stream
 from pipeline.following.events import FOLLOWED_EVENTS
 from pipeline.following.outlook import EVERYONE, FEW, Outlook, Row
-from pipeline.following.rule import FOLLOWING
+from pipeline.following.rule import FOLLOWING, model_that_follows
 from pipeline.following.scores import RANKED, scored_communications
 from pipeline.following.window import Window, file_day_span
 from pipeline.names import COMMUNICATION_KIND
@@ -38,6 +37,9 @@ from pipeline.rem_variants import RemVariant
 from pipeline.results.metrics import mid_ranks
 from pipeline.results.pairs import Pairs
 
+Log = Callable[[str], None]
+MOST_LEARNED = 40_000  # the latest events of a window that weights learn from; all move the state
+MOST_MEASURED = 1_000  # events that an epoch is chosen on
 RATE = 3e-4  # of learning on: small and constant
 PAIRS_AT_ONCE = 8192  # scored together: bounds memory whatever the number of nodes
 
@@ -50,7 +52,7 @@ class RemFamily:
     settings: RemSettings
 
     def identity(self) -> dict[str, Any]:
-        """Variant, settings, and versions."""
+        """Return what makes two of them the same: variant, settings, version."""
         return {
             "version": VERSION,
             "variant": self.variant.as_json(),
@@ -62,7 +64,9 @@ class RemFamily:
     def train(
         self, window: Window, nodes: int, past: pl.DataFrame, judged: pl.DataFrame, log: Log | None
     ) -> tuple["RemFollower", dict[str, Any]]:
-        """Epochs over the latest of `past`; the one that ranks `judged` best is chosen."""
+        """Learn for several epochs from the latest of `past`; return the follower of the epoch that ranks
+        `judged` best, and what `trainings` tells of it.
+        """
         torch.set_num_threads(1)
         started = time.perf_counter()
         begin = file_day_span(window.first)[0]
@@ -103,7 +107,7 @@ class RemFamily:
         return layout_of(self.variant, self.settings, listed(len(types)))
 
     def load(self, path: Path) -> tuple["RemFollower", dict[str, Any]]:
-        """The follower that was saved."""
+        """Read a saved follower and its header."""
         torch.set_num_threads(1)
         tensors, header = read_tensors(path)
         facts = header["follower"]
@@ -125,7 +129,10 @@ class RemFamily:
 
 
 class RemFollower:
-    """Weights with the optimizer's moments, and the statistics of all that has happened since `begin`."""
+    """Weights with the optimizer's moments, and the statistics of all that has happened since `begin`.
+
+    Events are frames with u, v, type, kind and created_at, in order of time, of one or more whole days.
+    """
 
     def __init__(
         self, family: RemFamily, begin: datetime, types: tuple[str, ...], fit: Fit, history: History
@@ -207,7 +214,11 @@ class RemFollower:
             )
 
     def rank(self, events: pl.DataFrame, positions: np.ndarray) -> pl.DataFrame:
-        """Ranks and log scores, every node a candidate; see `Follower`."""
+        """Rank the events at `positions`, every node a candidate; the follower stays as it was.
+
+        Gives position, rank_v, rank_u, and log_score: the mean log probability of the true partner in both
+        directions. The statistics move on with each event, the weights do not.
+        """
         torch.set_num_threads(1)
         if not len(positions) or self.fit.standard is None:
             return pl.DataFrame(schema=RANKED)
@@ -257,7 +268,10 @@ class RemFollower:
         return (moment - self.begin).total_seconds()
 
     def outlook(self, as_of: datetime, also: Pairs) -> Outlook:
-        """log λ as of a moment; where nothing was learned yet, everyone is as likely."""
+        """Compute log λ of every ordered pair as of a moment; without anything learned, all are as likely.
+
+        In a large network some pairs stand for all, with each of `also` for itself.
+        """
         torch.set_num_threads(1)
         if self.nodes > EVERYONE:
             return Outlook.of_rows(self.rows(self.second_of(as_of), also))
@@ -291,7 +305,7 @@ class RemFollower:
         )[0]
 
     def intensities(self, node: int, as_of: datetime, *, acts: bool) -> np.ndarray:
-        """log λ (N) of a node with everyone; see `Follower`."""
+        """Compute log λ (N) of `node` acting on everyone, or of everyone acting on it."""
         torch.set_num_threads(1)
         return self.scores(self.asking(), node, self.second_of(as_of), np.arange(self.nodes), acts=acts)
 
@@ -308,6 +322,11 @@ class RemFollower:
         }
         facts = {"types": list(self.types), "begin": self.begin.isoformat(), "steps": fit.steps}
         write_tensors(tensors, header | {"follower": facts}, path)
+
+
+def family_of(name: str) -> RemFamily:
+    """Return the followers of the variant of this name; one that cannot follow is refused."""
+    return RemFamily(model_that_follows(name), RemSettings(seeds=(0,)))
 
 
 def pieces_of_nodes(count: int, size: int) -> Iterator[np.ndarray]:

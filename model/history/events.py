@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from model.history.latent import Course, latent_statistics
 from model.history.own import OwnColumns, own_columns, own_statistics
 from model.history.registry import Statistic, listed
 from model.stream import Stream, load_stream
@@ -28,14 +27,12 @@ class Events:
     day_offset: float
     week_offset: float
     own: OwnColumns | None = None
-    course: Course | None = None  # of a trained LDG along the stream
 
 
 def statistics_of_events(events: Events) -> tuple[Statistic, ...]:
-    """All statistics of a stream, in the order written; those of own columns, then of an LDG, last."""
+    """Return all statistics of a stream in the order written, those of own columns last."""
     own = () if events.own is None else own_statistics(events.own)
-    latent = () if events.course is None else latent_statistics(events.course)
-    return (*listed(len(events.types)), *own, *latent)
+    return (*listed(len(events.types)), *own)
 
 
 def load_events(folder: Path) -> Events:

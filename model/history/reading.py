@@ -1,16 +1,15 @@
 """Reading a stream event by event, and asking for statistics on the way."""
 
 from copy import copy
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from model.history.events import Events, statistics_of_events
-from model.history.latent import LatentMemory
 from model.history.moment import new_moment
 from model.history.own import OwnMemory
 from model.history.passes import ask_once, pass_over
-from model.history.registry import Statistic, columns_of, listed
+from model.history.registry import columns_of, listed
 from model.history.room import MOST_STEPS, history_with_room, most_slots
 from model.history.standard import Standard
 from model.history.state import NEVER, History, new_history
@@ -26,29 +25,6 @@ class Answers(NamedTuple):
     met: np.ndarray
 
 
-class Memory(Protocol):
-    """What statistics beside those of all streams are read from, as far as the stream was read."""
-
-    statistics: tuple[Statistic, ...]
-
-    def read(self, chunk: slice, asked: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-        """Let the events of `chunk` enter; statistics (M, 2, C, F) of those asked about."""
-        ...
-
-    def ask(self, node: int, now: float, *, acts: bool, others: np.ndarray) -> np.ndarray:
-        """Statistics (N, F) of `node` with `others` at second `now`, nothing entering."""
-        ...
-
-
-def memories_of(events: Events, *, by_role: bool) -> tuple[Memory, ...]:
-    """Those of own columns and of a trained LDG, before the first event; most streams have neither."""
-    own, course, stream = events.own, events.course, events.stream
-    return (
-        *(() if own is None else (OwnMemory(stream, own, by_role=by_role),)),
-        *(() if course is None else (LatentMemory(stream, course, by_role=by_role),)),
-    )
-
-
 class Pass:
     """The history of a stream as far as it was read, and the statistics of what is asked on the way.
 
@@ -62,20 +38,17 @@ class Pass:
         by_role: bool = True,
         standard: Standard | None = None,
         history: History | None = None,
-        memories: tuple[Memory, ...] | None = None,
     ) -> None:
         self.events, self.by_role = events, by_role
         nodes = events.stream.nodes
-        self.statistics, self.standard_beside = statistics_of_events(events), None
+        self.statistics, self.standard_of_own = statistics_of_events(events), None
         listed_for_all = listed(len(events.types))
         self.width = len(listed_for_all)
-        if memories is None:
-            memories = memories_of(events, by_role=by_role)
-            if history is not None and memories:
-                raise ValueError("memories takes those that go with this history, not None")
-        self.memories = memories
-        if memories and standard is not None:
-            standard, self.standard_beside = standard.split(self.width)
+        self.own = None if events.own is None else OwnMemory(events.stream, events.own, by_role=by_role)
+        if self.own is not None and history is not None:
+            raise ValueError("history takes None where events have own columns, whose past it does not hold")
+        if self.own is not None and standard is not None:
+            standard, self.standard_of_own = standard.split(self.width)
         self.columns = columns_of(listed_for_all, standard)
         self.moment = new_moment(nodes, self.width)
         if history is None:
@@ -91,7 +64,7 @@ class Pass:
     def as_listed(self) -> "Pass":
         """The same history, asked for statistics that are not standardized."""
         plain = copy(self)
-        plain.columns, plain.standard_beside = columns_of(listed(len(self.events.types)), None), None
+        plain.columns, plain.standard_of_own = columns_of(listed(len(self.events.types)), None), None
         return plain
 
     @property
@@ -103,13 +76,10 @@ class Pass:
         """Answers about so many pairs, to be filled in."""
         return Answers(np.empty((*shape, self.width), np.float32), np.empty(shape, np.bool_))
 
-    def with_memories(self, answers: Answers, of_memories: list[np.ndarray]) -> Answers:
-        """Answers with the statistics of all memories after the others."""
-        if not of_memories:
-            return answers
-        statistics = np.concatenate(of_memories, -1)
-        if self.standard_beside is not None:
-            statistics = self.standard_beside(statistics)
+    def append_own(self, answers: Answers, statistics: np.ndarray) -> Answers:
+        """Append the statistics of own columns to the others."""
+        if self.standard_of_own is not None:
+            statistics = self.standard_of_own(statistics)
         return Answers(np.concatenate([answers.x, statistics], -1), answers.met)
 
     def read(self, end: int, asked: np.ndarray, candidates: np.ndarray) -> Answers:
@@ -142,8 +112,9 @@ class Pass:
                 candidates,
                 *answers,
             )
-        chunk = slice(begin, end)
-        return self.with_memories(answers, [memory.read(chunk, rows, candidates) for memory in self.memories])
+        if self.own is None:
+            return answers
+        return self.append_own(answers, self.own.read(slice(begin, end), rows, candidates))
 
     def ask(self, node: int, now: float, *, acts: bool = True, others: np.ndarray | None = None) -> Answers:
         """Answers (N) about `node` with `others`, or with every node, at second `now`, nothing entering.
@@ -154,9 +125,9 @@ class Pass:
         answers = self.room_for(len(others))
         acts = acts or not self.by_role
         ask_once(self.history, self.moment, self.columns, now, node, acts, others, *answers)
-        return self.with_memories(
-            answers, [memory.ask(node, now, acts=acts, others=others) for memory in self.memories]
-        )
+        if self.own is None:
+            return answers
+        return self.append_own(answers, self.own.ask(node, now, acts=acts, others=others))
 
     def skip(self, end: int) -> None:
         """Go on to `end` without asking."""

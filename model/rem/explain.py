@@ -21,8 +21,6 @@ IN_WORDS = {
     "clock": "active at this hour",
     "own_pair": "own columns of their events",
     "own": "own columns fit",
-    "ldg_embeddings": "near by LDG's embeddings",
-    "ldg_attention": "attended to by LDG",
 }
 
 

@@ -13,11 +13,9 @@ import torch
 from model.checkpoint import read_tensors
 from model.forecast import Forecaster
 from model.history.events import load_events, statistics_of_events
-from model.history.own import OwnMemory
 from model.history.reading import Pass
 from model.prediction import Prediction
 from model.rem.explain import explain
-from model.rem.ldg import LDG_WEIGHTS, FrozenLdg
 from model.rem.network import layout_of, log_intensity
 from model.rem.ranking import scored_answers
 from model.rem.settings import RemSettings
@@ -46,17 +44,14 @@ class RemForecaster(Forecaster):
             raise ValueError(
                 f"{folder} was trained on another event table than the one in {table}: train it again"
             )
-        tensors, header = read_tensors(folder / WEIGHTS)
-        if LDG_WEIGHTS in tensors:
-            course = FrozenLdg.from_file(tensors, header["ldg"]).course(self.events.stream, self.variant)
-            self.events = replace(self.events, course=course)
+        tensors, _ = read_tensors(folder / WEIGHTS)
         self.layout = layout_of(
             self.variant,
             RemSettings(**json_with_tuples(summary["settings"])),
             statistics_of_events(self.events),
         )
         self.standard = standard_of(tensors)
-        other = {"columns", LDG_WEIGHTS, *(name for name in tensors if name.startswith("standard."))}
+        other = {"columns", *(name for name in tensors if name.startswith("standard."))}
         self.weights = {name: tensor[:1] for name, tensor in tensors.items() if name not in other}
         self.reading = self.start()
         self.pairs = stored_pairs(table, summary["fingerprint"]) if self.variant.by_role else None
@@ -110,10 +105,8 @@ class RemForecaster(Forecaster):
         """Columns that say when `node` acts on each of `partners`."""
         if self.pairs is None:
             return dict.fromkeys(("within_day", "expected_days"), pl.lit(None, pl.Float64))
-        # The hazard standardizes for itself and reads no LDG: the same history, as it is.
-        own = tuple(memory for memory in self.reading.memories if isinstance(memory, OwnMemory))
-        plain = Pass(replace(self.events, course=None), history=self.reading.history, memories=own)
-        times = forecast_pairs(self.pairs, plain.ask(node, now, others=partners).x)
+        # The hazard standardizes for itself.
+        times = forecast_pairs(self.pairs, self.reading.as_listed().ask(node, now, others=partners).x)
         return {
             "within_day": pl.Series(times.within["1 d"]),
             "expected_days": pl.Series(times.expected / DAY),

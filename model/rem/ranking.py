@@ -165,7 +165,7 @@ def ranked_candidates(reading: Pass, anchor: int) -> tuple[np.ndarray, np.ndarra
     of them, the last candidate, stands for all, however many they are. Own columns tell them apart.
     """
     degree = reading.history.degree  # (N, 5)
-    seen = np.ones(len(degree), bool) if reading.memories else degree.max(1) > 0
+    seen = np.ones(len(degree), bool) if reading.own is not None else degree.max(1) > 0
     silent = np.flatnonzero(~seen)
     silent = silent[silent != anchor]
     seen[anchor] = False

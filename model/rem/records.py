@@ -18,7 +18,6 @@ from model.history.room import to_arrays
 from model.history.standard import Standard
 from model.rem.audience import audience_of, most_active
 from model.rem.explain import explain
-from model.rem.ldg import LDG_WEIGHTS, FrozenLdg
 from model.rem.network import Layout, Weights, log_intensity
 from model.rem.ranking import positions_to_rank, rem_ranks, scored_answers
 from model.rem.settings import RemSettings
@@ -89,7 +88,6 @@ class Chosen:
 def write_rem_records(
     *,
     events: Events,
-    ldg: FrozenLdg | None,
     variant: RemVariant,
     layout: Layout,
     settings: RemSettings,
@@ -112,15 +110,9 @@ def write_rem_records(
         "variant": variant.as_json(),
         "statistics": [one.name for one in reading.statistics],
         "types": list(events.types),
-        **({} if ldg is None else {"ldg": ldg.header()}),
     }
     write_tensors(
-        {
-            **weights,
-            **standard_tensors(standard),
-            "columns": torch.from_numpy(layout.columns),
-            **({} if ldg is None else {LDG_WEIGHTS: ldg.weights}),
-        },
+        {**weights, **standard_tensors(standard), "columns": torch.from_numpy(layout.columns)},
         header,
         folder / WEIGHTS,
     )

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import torch
 from model.checkpoint import check_identity, discard, read_tensors, write_tensors
 from model.history.events import Events, load_events, statistics_of_events
 from model.history.reading import Pass
-from model.rem.ldg import TrainedLdg, trained_ldg
 from model.rem.learning import (
     Fit,
     ahead,
@@ -42,34 +40,20 @@ class Training:
     """A training on its way: first on the training period, measured on validation, then on both.
 
     `chosen[stage]` holds each seed's weights after its chosen epoch of a stage: while choosing, of the epoch
-    with the lowest validation MAR so far; in the final one, of the same epoch. `events_of[stage]` differ in
-    what a trained LDG, `ldg`, had learned from.
+    with the lowest validation MAR so far; in the final one, of the same epoch.
     """
 
-    def __init__(
-        self, events: Events, variant: RemVariant, settings: RemSettings, ldg: TrainedLdg | None = None
-    ) -> None:
-        self.events_of, self.variant = [events, events], variant
+    def __init__(self, events: Events, variant: RemVariant, settings: RemSettings) -> None:
+        self.events, self.variant = events, variant
         self.stage = CHOOSING
         self.settings = settings.for_events(len(learned_events(events.stream, 0, events.stream.splits[0])))
         self.identity = rem_identity(events.stream.name, events.stream.fingerprint, variant, settings)
-        if ldg is not None:
-            self.identity["ldg"] = ldg.identity
-            self.events_of = [
-                replace(events, course=of_stage.course(events.stream, variant))
-                for of_stage in (ldg.choosing, ldg.final)
-            ]
-        self.layout: Layout = layout_of(variant, settings, statistics_of_events(self.events))
+        self.layout: Layout = layout_of(variant, settings, statistics_of_events(events))
         self.fit: Fit = new_fit(self.layout, settings)
         self.measured: list[list[float]] = []  # validation MAR of each epoch and seed
         self.losses: list[np.ndarray] = []
         self.chosen = [Chosen.nothing(self.fit.weights, events.stream, settings.seeds) for _ in range(2)]
         self.seconds = 0.0
-
-    @property
-    def events(self) -> Events:
-        """What is read in this stage."""
-        return self.events_of[min(self.stage, FINAL)]
 
     @property
     def done(self) -> bool:
@@ -186,9 +170,7 @@ def train_rem(
     """
     torch.set_num_threads(threads)
     events = load_events(dataset_folder)
-    fingerprint = events.stream.fingerprint
-    ldg = None if variant.needs is None else trained_ldg(folder.parent, variant, fingerprint)
-    training = Training(events, variant, settings, ldg)
+    training = Training(events, variant, settings)
     if not start_over and (facts := finished(folder, training.identity)):
         if log is not None:
             log(f"{variant.key}: already trained on this event table with these settings; nothing to do")
@@ -206,7 +188,6 @@ def train_rem(
         training.save(path)
     summary = write_rem_records(
         events=training.events,
-        ldg=None if ldg is None else ldg.final,
         variant=variant,
         layout=training.layout,
         settings=settings,

@@ -6,7 +6,7 @@ from typing import Any
 from pipeline.decoded import decoded
 from pipeline.rem_variants import REM, RemVariant, rem_variants
 from pipeline.text import printable, suggest_name
-from pipeline.variants import Variant, variants_for
+from pipeline.variants import variants_for
 
 FOLLOWING = "following"  # the dataset that is followed
 LATE_DAYS = 14  # so many days back, late data is asked for and put right
@@ -17,12 +17,14 @@ NOTHING_HAPPENED = f"the followed accounts had no events among themselves for {Q
 FEWEST_NODES = 3  # with fewer there is nothing to rank
 
 
-def model_that_follows(name: str) -> Variant | RemVariant:
-    """The model of this name; one that cannot follow is refused."""
-    rem = {one.name: one for one in rem_variants() if one.needs is None}
-    # Static graph networks have no state that events move; + Freq is another way of ranking, not of learning.
-    ours = {one.key: one for one in variants_for(("",)) if one.is_recurrent and not one.frequency}
-    models = {**rem, **ours}
+def model_that_follows(name: str) -> RemVariant:
+    """Return the model of this name; one that cannot follow is refused."""
+    models = {one.name: one for one in rem_variants()}
+    if any(name in (one.name, one.key) for one in variants_for(("",))):
+        raise ValueError(
+            f"LDG_FOLLOW_VARIANTS names {name}: following by the paper's models was removed in 0.4, because "
+            f"they lose to recency; use {REM}"
+        )
     if name not in models:
         raise ValueError(
             f"LDG_FOLLOW_VARIANTS names {printable(name)}; those that follow are {', '.join(models)}"
@@ -58,8 +60,6 @@ class FollowRule:
             raise ValueError(f"reselect takes 1 or more, not {self.reselect}")
         if not self.variants or len(set(self.variants)) < len(self.variants):
             raise ValueError(f"LDG_FOLLOW_VARIANTS takes one or more different names, not {self.variants}")
-        for name in self.variants:
-            model_that_follows(name)
 
     @property
     def people(self) -> tuple[object, ...]:

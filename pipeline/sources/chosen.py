@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.rem_variants import RemVariant
+from pipeline.rem_variants import RemVariant, explain_removal
 from pipeline.settings import SettingError, Settings, given_name, values_in_force, variable
 from pipeline.sources.registry import registry
 from pipeline.sources.source import DatasetSpec
@@ -29,6 +29,8 @@ def chosen_variants(
     """What LDG_VARIANTS names of each dataset; a name must be that of a variant of one of them at least."""
     every = [(spec, variant) for spec in specs for variant in models_for(spec.relations)]
     names = dict.fromkeys(variant.name for _, variant in every)
+    for removal in filter(None, map(explain_removal, settings.variants)):
+        raise SettingError(f"{given_name('variants')}: {removal}")
     if specs and (unknown := [name for name in settings.variants if name not in names]):
         raise SettingError(
             f"{given_name('variants')} names {', '.join(map(printable, unknown))}; the variants are "

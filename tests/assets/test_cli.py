@@ -285,6 +285,7 @@ def test_datasets_variants_and_nodes_are_listed_by_name(office_home: Path) -> No
         (("gitub", "dyrep-concat"), "there is no dataset 'gitub' here; there are github"),
         (("github", "dyrep"), "github has no variant 'dyrep'; it has dyrep-concat"),
         (("github", "rem-histori"), "did you mean rem-history?"),
+        (("github", "rem_attention-history"), "rem_attention-history was removed in 0.4"),
         (("github", "rem-history", "--epochs", "2"), "LDG_EPOCHS is '2' in --epochs, but it reaches only"),
         (("github", "dyrep-concat"), "github has no event table yet"),
     ],

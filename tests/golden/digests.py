@@ -14,6 +14,7 @@ from safetensors import safe_open
 
 # State of the machinery that no user reads: it may change while every result stays.
 INTERNAL = ("raw", "locks", "dagster", "sample_world", "own")
+NOTES = ("results/run.json", "results/digests.json")  # of runs and code, not of results
 VOLATILE = {
     "commit",
     "ended",
@@ -22,7 +23,6 @@ VOLATILE = {
     "finished_at",
     "made_at",
     "seconds",
-    "sessions",
     "started",
     "started_at",
     "training_seconds",
@@ -37,7 +37,9 @@ def digest_home(home: Path) -> dict[str, str]:
     groups: dict[str, list[str]] = defaultdict(list)
     for path in sorted(home.rglob("*")):
         name = path.relative_to(home).as_posix()
-        if path.suffix in READERS and path.is_file() and name.partition("/")[0] not in INTERNAL:
+        if name in NOTES or name.partition("/")[0] in INTERNAL:
+            continue
+        if path.suffix in READERS and path.is_file():
             groups[DATED.sub("*", name)].append(f"{name} {READERS[path.suffix](path)}")
     digests = {name: sha256("\n".join(lines).encode()) for name, lines in groups.items()}
     return digests | digest_warehouse(home / "warehouse.duckdb")

@@ -4,7 +4,6 @@ import pytest
 
 from assets.headless.learning import LEARNED, Training, WaitingTimes
 from assets.headless.side_by_side import Outcome, seconds_left
-from pipeline.rem_variants import LDG
 from pipeline.variants import model_named
 
 
@@ -20,12 +19,7 @@ def test_learned_attention_weighs_more_and_frequency_waits_for_its_weights() -> 
     learned, frequent = training("ldg_learned_sparse-concat"), training("ldg_learned_sparse_freq-concat")
     assert learned.weight == LEARNED * training("dyrep-concat").weight == LEARNED * frequent.weight
     assert frequent.needs == {learned.key}
-    assert learned.needs == set()
-
-
-def test_a_relational_event_model_waits_for_the_ldg_it_reads() -> None:
-    assert training("rem_attention-history").needs == {training(LDG).key}
-    assert training("rem-history").needs == set()
+    assert learned.needs == training("rem-history").needs == set()
 
 
 def test_waiting_times_need_no_training_and_are_a_step_of_their_own() -> None:

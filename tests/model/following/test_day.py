@@ -1,5 +1,6 @@
 """Days followed one after the other: the same tables however the data came, and nothing half made."""
 
+import json
 import shutil
 import time
 from contextlib import suppress
@@ -23,12 +24,13 @@ from pipeline.following.record import (
     followed_days,
     read_record,
     track_record,
-    training_rows,
     undo_days,
 )
 from pipeline.following.rule import FollowRule
+from pipeline.following.rule_of_settings import follow_rule
 from pipeline.following.window import DAY, Window, end_of
-from pipeline.lake import Lake, read_parquet
+from pipeline.lake import Lake, read_parquet, write_parquet
+from pipeline.settings import SettingError, Settings
 from pipeline.sources.gharchive.fetch import FetchSettings
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.normalize import EventRules
@@ -116,21 +118,30 @@ def test_days_lived_one_by_one_leave_the_same_bits_as_a_replay(
     assert not pl.concat(rows["revised"] for rows in whole_record(lake).values() if "revised" in rows).any()
 
 
-def test_a_model_of_the_papers_follows_and_leaves_the_same_bits(brought: Path, tmp_path: Path) -> None:
-    rule = replace(RULE, variants=("dyrep-bilinear",))
-    lived, replayed = copy_of(brought, tmp_path / "lived"), copy_of(brought, tmp_path / "replayed")
-    for day in Window(START, FIRST):
-        follow_until(lived, rule, day)
-    follow_until(replayed, rule, FIRST, FIRST)
-    assert_same(lived, replayed)
-    record = tables(lived)
-    assert set(record["forecasts"]["variant"]) == {"dyrep-bilinear"}
-    assert record["forecasts"].height == 2 * 11 * 10
-    scores = record["forecast_scores"].filter("learns")
-    assert scores["predictor"].to_list() == ["dyrep-bilinear"] * 2
-    assert scores["log_score"].is_finite().all()
-    (trained,) = training_rows(lived).iter_rows(named=True)
-    assert (trained["variant"], trained["interaction"]) == ("dyrep", "bilinear")
+def test_a_home_that_was_followed_by_a_removed_model_stays_readable_and_is_followed_on(
+    followed_at_once: Lake, tmp_path: Path
+) -> None:
+    lake = copy_of(followed_at_once.home, tmp_path)
+    files = FollowingFiles.of(lake)
+    choice = files.people(START).with_suffix(".json")
+    facts = json.loads(choice.read_bytes())
+    facts["rule"]["variants"] = ["dyrep-bilinear"]
+    choice.write_text(json.dumps(facts))
+    for path in (files.forecasts(FIRST), files.scores(FIRST)):
+        rows = read_parquet(path)
+        name = "variant" if "variant" in rows.columns else "predictor"
+        write_parquet(rows.with_columns(pl.col(name).replace("rem", "dyrep-bilinear")), path)
+    record = tables(lake)
+    assert set(record["forecasts"]["variant"]) == {"rem", "dyrep-bilinear"}
+    assert "dyrep-bilinear" in record["forecast_scores"]["predictor"]
+    follow_until(lake, RULE, LAST)
+    assert followed_days(lake) == list(Window(START, LAST))
+
+
+@pytest.mark.parametrize("name", ["dyrep", "dyrep-bilinear", "ldg_learned_sparse-concat", "gcn-bilinear"])
+def test_a_model_of_the_papers_does_not_follow_and_rem_is_named_instead(name: str) -> None:
+    with pytest.raises(SettingError, match=f"names {name}: following by the paper's models .*; use rem$"):
+        follow_rule(Settings(follow_variants=("rem", name)))
 
 
 def test_a_day_that_is_whole_is_not_made_again(followed_at_once: Lake) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from benchmarks import followed_crowd
 from benchmarks.followed_crowd import MEASURED_DAY, lane_of, prepare
-from model.following import paper, rem
-from model.following.follower import Follower
+from model.following import rem
 from model.following.lane import Model
+from model.following.rem import RemFollower
 from pipeline.following import chance, outlook
 from pipeline.following.forecasts import forecast_rows
 from pipeline.following.scores import happened, listed_ranks, scored_communications
@@ -22,19 +22,18 @@ YESTERDAY = MEASURED_DAY - DAY
 NOW = end_of(YESTERDAY)
 
 
-def matrix_of(follower: Follower) -> np.ndarray:
+def matrix_of(follower: RemFollower) -> np.ndarray:
     """log λ of all pairs of a few people: (N, N)."""
     everyone = follower.outlook(NOW, Pairs(FEW_PEOPLE, np.empty(0, np.int64)))
     assert everyone.is_whole
     return everyone.log_intensity.reshape(FEW_PEOPLE, FEW_PEOPLE)
 
 
-@pytest.mark.parametrize(("variant", "module"), [("rem", rem), ("dyrep-bilinear", paper)])
 def test_rows_of_some_say_what_the_matrix_of_all_pairs_says(
-    variant: str, module: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare(tmp_path, FEW_PEOPLE, variant)
-    lane = lane_of(tmp_path, FEW_PEOPLE, variant)
+    prepare(tmp_path, FEW_PEOPLE, "rem")
+    lane = lane_of(tmp_path, FEW_PEOPLE, "rem")
     model = lane.at(YESTERDAY)
     events, _ = lane.days.of(MEASURED_DAY)
     came, asked = happened(events, FEW_PEOPLE), scored_communications(events, 100, FEW_PEOPLE)
@@ -45,8 +44,8 @@ def test_rows_of_some_say_what_the_matrix_of_all_pairs_says(
     hazard = np.concatenate([hazard for _, hazard in model.hazards()])
     np.testing.assert_array_equal(stood, listed_ranks(hazard, u, v))
 
-    monkeypatch.setattr(module, "EVERYONE", 10)
-    monkeypatch.setattr(module, "FEW", 12)
+    monkeypatch.setattr(rem, "EVERYONE", 10)
+    monkeypatch.setattr(rem, "FEW", 12)
     large = Model(YESTERDAY, model.follower, model.chance)
     rows = large.outlook(came)
     assert not rows.is_whole
@@ -69,20 +68,17 @@ def test_rows_of_some_say_what_the_matrix_of_all_pairs_says(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["rem", "dyrep-bilinear"])
 def test_a_large_network_is_judged_and_forecast_without_a_matrix_of_all_pairs(
-    variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(followed_crowd, "EVENTS_EACH", 3)
-    prepare(tmp_path, MANY_PEOPLE, variant)
-    lane = lane_of(tmp_path, MANY_PEOPLE, variant)
+    prepare(tmp_path, MANY_PEOPLE, "rem")
+    lane = lane_of(tmp_path, MANY_PEOPLE, "rem")
     model, (events, _) = lane.at(YESTERDAY), lane.days.of(MEASURED_DAY)
     came, names = happened(events, MANY_PEOPLE), lane.choice.names
     u, v = events[scored_communications(events, 2, MANY_PEOPLE).tolist()].select("u", "v").to_numpy().T
     for module, name, fewer in (
         (rem, "FEW", 12),
-        (paper, "FEW", 12),
-        (paper, "AT_ONCE", 8),
         (outlook, "AT_ONCE", 1 << 12),
         (chance, "MOST_ROWS", 100),
     ):
@@ -90,7 +86,7 @@ def test_a_large_network_is_judged_and_forecast_without_a_matrix_of_all_pairs(
     model.follower.intensities(0, NOW, acts=True)  # loads what is compiled, slow while memory is looked at
     tracemalloc.start()
     ranks, given = model.ranks(u, v, came), model.pair_scores(came)
-    forecasts = forecast_rows(variant, names, model.hazards(came), NOW)
+    forecasts = forecast_rows("rem", names, model.hazards(came), NOW)
     model.chance.observe(model.outlook(came), MEASURED_DAY, came)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

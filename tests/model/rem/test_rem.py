@@ -1,5 +1,6 @@
 """A relational-event model trains, chooses and ranks as it says, and keeps what every variant keeps."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,6 +97,16 @@ def test_a_finished_training_is_not_repeated(toy_dataset: Path, trained: Path) -
     train_rem(toy_dataset, RemVariant(), SMALL, trained, lines.append)
     assert (trained / "model.json").stat().st_mtime_ns == before
     assert "already trained" in lines[0]
+
+
+def test_a_folder_of_a_removed_variant_is_not_loaded_and_rem_is_named_instead(
+    toy_dataset: Path, trained: Path, tmp_path: Path
+) -> None:
+    facts = json.loads((trained / "model.json").read_bytes())
+    facts["variant"] |= {"name": "rem_attention", "of_ldg": "attention"}
+    (tmp_path / "model.json").write_text(json.dumps(facts | {"key": "rem_attention-history"}))
+    with pytest.raises(ValueError, match="rem_attention-history, which was removed"):
+        load(tmp_path, toy_dataset)
 
 
 def test_the_latent_graph_holds_pairs_with_a_past_and_proper_probabilities(

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from model.training_task import run_training
 from pipeline.cluster.run import run_task, run_tasks
 from pipeline.cluster.software import Software
 from pipeline.cluster.task import ClusterError, Task
@@ -24,13 +23,11 @@ from pipeline.sources.gharchive.subnetwork import find_subnetwork
 from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 from pipeline.storage.share import publish_things
 from pipeline.storage.things import event_table
-from pipeline.variants import model_named
 from tests.cluster_machines import Machines, cluster_on
 from tests.cluster_tasks import (
     DAYS,
     KEY,
     LATER,
-    SETTINGS,
     days_made,
     die,
     disturbed,
@@ -44,7 +41,6 @@ from tests.cluster_tasks import (
 )
 from tests.object_server import ObjectServer
 from tests.ports import free_port
-from tests.small_world import RELATIONS
 from tests.whole_system import PATIENCE, environment, start_module
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.slow]
@@ -123,16 +119,6 @@ def test_the_subnetwork_counted_by_workers_is_the_same(
     assert there.accounts.equals(here.accounts)
     assert replace(there, accounts=here.accounts) == here
     assert not list(lake.home.glob(".counts*"))
-
-
-def test_a_training_cut_into_its_seeds_is_the_same_to_the_byte(workers: Machines, made_alone: Lake) -> None:
-    lake, seen = Lake(workers.home), []
-    shutil.rmtree(lake.model("toy", KEY), ignore_errors=True)
-    cut = partial(run_training, lake, "toy", model_named(KEY, RELATIONS), SETTINGS, threads=1, work="a test")
-    with watched_by(seen.append):
-        assert cut(cluster=workers.address, tasks=2)["seeds"] == [0, 1]
-    assert {state.total for state in seen if state.label == f"train {KEY}"} >= {636}, "a pass of each group"
-    assert model_made(lake) == model_made(made_alone)
 
 
 def test_a_client_that_is_killed_leaves_what_the_next_one_goes_on_from(

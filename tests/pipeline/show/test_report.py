@@ -372,3 +372,11 @@ def test_moments_read_as_a_person_says_them(two_results):
     moments = attention.select("label", "created_at").unique(maintain_order=True).rows()
     assert moment_label(*moments[0]) == "before the first event"
     assert moment_label("final", moments[1][1]).endswith("(end of training)")
+
+
+def test_a_training_of_a_removed_variant_is_a_row_under_its_stored_name(tmp_path) -> None:
+    lake = Lake(tmp_path / "home")
+    store_results(lake, "toy", nodes=12, variants=["rem_attention-history"], seeds=1)
+    build_warehouse(lake)
+    text = write_report(lake).read_text(encoding="utf-8")
+    assert "rem_attention, history: 1 seed" in text

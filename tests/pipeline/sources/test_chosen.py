@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.rem_variants import LDG
 from pipeline.settings import Settings
 from pipeline.sources.chosen import chosen_datasets, chosen_variants, in_training_order
+from pipeline.variants import model_named
 
 
 def test_datasets_are_those_named_or_all(tmp_path: Path) -> None:
@@ -41,18 +41,26 @@ def test_a_variant_may_be_that_of_one_dataset_but_not_of_none(tmp_path: Path) ->
         chosen_variants(specs[:1], settings)
 
 
+@pytest.mark.parametrize("name", ["rem_attention", "rem_embeddings"])
+def test_a_removed_variant_is_refused_with_what_to_use_instead(tmp_path: Path, name: str) -> None:
+    settings = Settings(home=tmp_path, variants=("rem", name))
+    with pytest.raises(ValueError, match=f"LDG_VARIANTS: {name} was removed in 0.4: .*; use rem$"):
+        chosen_variants(chosen_datasets(settings), settings)
+    with pytest.raises(ValueError, match=f"{name}-history was removed in 0.4: .*; use rem-history$"):
+        model_named(f"{name}-history", ["Ties"])
+
+
 def test_what_uses_the_weights_of_another_is_trained_behind_it(tmp_path: Path) -> None:
-    names = ("rem_attention", "ldg_learned_sparse", "ldg_learned_sparse_freq", "dyrep", "rem")
+    names = ("ldg_learned_sparse", "ldg_learned_sparse_freq", "dyrep", "rem")
     settings = Settings(home=tmp_path, datasets=("github",), variants=names)
     chosen = chosen_variants(chosen_datasets(settings), settings)
     chains = in_training_order(chosen)
     assert ["github/rem-history"] in chains
-    (behind_ldg,) = (one for one in chains if one[0] == f"github/{LDG}")
-    assert set(behind_ldg[1:]) == {"github/ldg_learned_sparse_freq-bilinear", "github/rem_attention-history"}
+    assert ["github/ldg_learned_sparse-bilinear", "github/ldg_learned_sparse_freq-bilinear"] in chains
     assert sorted(chain.from_iterable(chains)) == sorted(
         f"{spec.name}/{variant.key}" for spec, variant in chosen
     )
-    alone = settings.model_copy(update={"variants": ("rem_attention",)})
-    assert in_training_order(chosen_variants(chosen_datasets(alone), alone)) == [
-        ["github/rem_attention-history"]
-    ]
+    alone = settings.model_copy(update={"variants": ("ldg_learned_sparse_freq",)})
+    assert ["github/ldg_learned_sparse_freq-bilinear"] in in_training_order(
+        chosen_variants(chosen_datasets(alone), alone)
+    )
