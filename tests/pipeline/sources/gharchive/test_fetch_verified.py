@@ -350,7 +350,6 @@ def test_a_redirect_to_the_file_is_followed(hour_archive, lake):
 NOTES = {
     "empty": lambda note: b"",
     "no keys": lambda note: b"{}",
-    "one key more": lambda note: json.dumps(note | {"more": 1}).encode(),
     "wrong types": lambda note: json.dumps(note | {"bytes": "many", "fetched_at": 7}).encode(),
     "no MD5": lambda note: json.dumps(note | {"md5": None}).encode(),
     "another hour's": lambda note: json.dumps(note | {"hour": 5}).encode(),
