@@ -17,7 +17,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from model.identity import CHECKSUM, EARLIER_CHECKSUM, HEADER
-from pipeline.decoded import decoded
 from pipeline.lake import replacing
 
 REMEDY = "remove it, or train with start_over=True, to begin again"
@@ -30,7 +29,6 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be resumed from, with the reason and what to do."""
 
 
-@decoded
 @dataclass(frozen=True)
 class CheckpointHeader:
     """Where a training stands, beside its tensors."""
@@ -42,6 +40,10 @@ class CheckpointHeader:
     stopped: list[dict[str, Any]]
     measured: list[list[list[float | None]]]
     seconds: float
+
+
+# msgspec prepares a type at its first use, which only one thread may do: the import.
+msgspec.json.Decoder(CheckpointHeader)
 
 
 def write_tensors(tensors: dict[str, Tensor], header: dict[str, Any], path: Path) -> None:

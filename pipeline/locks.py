@@ -22,7 +22,6 @@ from typing import Self
 
 import msgspec
 
-from pipeline.decoded import decoded
 from pipeline.lake import is_alive
 from pipeline.progress import announce
 from pipeline.text import duration
@@ -35,7 +34,6 @@ class LockedError(RuntimeError):
     """Another process is at work on the same thing; the message says which, since when and what to do."""
 
 
-@decoded
 @dataclass(frozen=True)
 class Holder:
     """The process that holds a lock, and what it is: for instance `Dagster run 1a2b3c4d`."""
@@ -56,6 +54,9 @@ class Holder:
         gone = "" if elsewhere or is_alive(self.process) else ", which is gone while those it started end"
         place = f" on {self.host}" if elsewhere else ""
         return f"process {self.process}{place} ({self.work}) since {self.since:%Y-%m-%d %H:%M:%S} UTC{gone}"
+
+
+holder_decoder = msgspec.json.Decoder(Holder)
 
 
 @contextmanager
@@ -126,6 +127,6 @@ def taken(descriptor: int) -> bool:
 def holder(path: Path) -> Holder | None:
     """Who wrote last into the lock at `path` that it holds it; None just before a new holder does."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Holder)
+        return holder_decoder.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError):
         return None

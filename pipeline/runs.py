@@ -4,13 +4,11 @@ Sessions add up in `results/run.json`: a run that is killed and started again ke
 in it names a user, a host or a path.
 """
 
-import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import msgspec
 
-from pipeline.decoded import decoded
 from pipeline.lake import Lake, write_json
 from pipeline.machine import Machine, commit
 
@@ -25,7 +23,6 @@ class FinishedTraining:
     resumed: bool
 
 
-@decoded
 @dataclass(frozen=True)
 class Session:
     """One headless run, with up to `side_by_side` trainings at a time.
@@ -40,6 +37,9 @@ class Session:
     machine: Machine
     side_by_side: int
     trainings: tuple[FinishedTraining, ...] = ()
+
+
+sessions_decoder = msgspec.json.Decoder(dict[str, list[Session]])
 
 
 class SessionRecord:
@@ -62,7 +62,7 @@ def read_sessions(lake: Lake) -> list[Session]:
     """Every session of this home, the first one first; none where nothing ran headless."""
     if not lake.sessions.exists():
         return []
-    return msgspec.convert(json.loads(lake.sessions.read_text(encoding="utf-8"))["sessions"], list[Session])
+    return sessions_decoder.decode(lake.sessions.read_bytes())["sessions"]
 
 
 def write_session(session: Session, lake: Lake) -> None:

@@ -18,7 +18,6 @@ from distributed.core import Status
 
 from pipeline.cluster.software import Software, refuse_other_software
 from pipeline.cluster.task import ClusterError, Task
-from pipeline.decoded import decoded
 from pipeline.lake import Lake
 from pipeline.locks import hold
 from pipeline.progress import State, watched_by
@@ -45,7 +44,6 @@ class Order:
     software: Software
 
 
-@decoded
 @dataclass(frozen=True)
 class News:
     """What a worker tells of an order: a line for the log, or how far it is."""
@@ -53,6 +51,10 @@ class News:
     key: str
     line: str = ""
     state: State | None = None
+
+
+# msgspec prepares a type at its first use, which only one thread may do: the import.
+msgspec.json.Decoder(News)
 
 
 def perform_order(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns

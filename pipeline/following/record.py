@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from pipeline.decoded import decoded
 from pipeline.following.files import FollowingFiles, files_of_day
 from pipeline.following.rule import FOLLOWING
 from pipeline.lake import Lake, read_parquet, write_json, write_parquet, write_text
@@ -22,7 +21,6 @@ from pipeline.schemas import FOLLOWED, FORECAST_SCORES, FORECASTS, TRAININGS, Ta
 LONGEST_WAIT = 6 * 3600.0  # seconds: the other process may be training
 
 
-@decoded
 @dataclass(frozen=True)
 class DayRecord:
     """A followed day that is whole: what it was made from, who was followed, and what it cost.
@@ -40,10 +38,13 @@ class DayRecord:
     seconds: float
 
 
+record_decoder = msgspec.json.Decoder(DayRecord)
+
+
 def read_record(lake: Lake, day: date) -> DayRecord | None:
     """The record of a day, or None while the day is not whole."""
     try:
-        return msgspec.json.decode(FollowingFiles.of(lake).record(day).read_bytes(), type=DayRecord)
+        return record_decoder.decode(FollowingFiles.of(lake).record(day).read_bytes())
     except FileNotFoundError:
         return None
 

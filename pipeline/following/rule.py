@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipeline.decoded import decoded
+import msgspec
+
 from pipeline.rem_variants import REM, RemVariant, rem_variants
 from pipeline.text import printable, suggest_name
 from pipeline.variants import variants_for
@@ -33,7 +34,6 @@ def model_that_follows(name: str) -> RemVariant:
     return models[name]
 
 
-@decoded
 @dataclass(frozen=True)
 class FollowRule:
     """What is followed, how far back, and by which models; `accounts` or `organizations` replace the core.
@@ -71,3 +71,7 @@ class FollowRule:
         return {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
+
+
+# msgspec prepares a type at its first use, which only one thread may do: the import.
+msgspec.json.Decoder(FollowRule)

@@ -1,122 +1,82 @@
-"""A deadline over a whole HTTP exchange: connecting, headers, redirects and body.
+"""A deadline over a whole HTTP exchange: headers, redirects and body.
 
-A socket's own timeout bounds each silence, so a server that sends a byte now and then is never given up. Here
-every connection of the exchange is shut down when its time is over, wherever the exchange is.
+A socket's own timeout bounds each silence, not a server that sends a byte now and then. So a timer shuts the
+socket, wherever the exchange is. `requests` shows a connection only after its headers; hence the subclass.
 """
 
-import os
-import socket
 import threading
 from contextlib import suppress
-from types import TracebackType
+from socket import SHUT_RDWR, socket
 from typing import Any, Self
 
 import requests
+import urllib3
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection
 
-_here = threading.local()
+exchanges = threading.local()  # `deadline`: that of the exchange of this thread
 
 
 class Deadline:
-    """While entered, bounds what the sessions of `watched_session` do in this thread to `seconds` in all."""
+    """While entered, bounds what a `watched_session` does in this thread to `seconds` in all."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.passed = False
-        self._sockets: list[socket.socket] = []
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(seconds, self._pass)
-        self._timer.daemon = True
+        self.socket: socket | None = None
+        self.timer = threading.Timer(seconds, self.shut)
+        self.timer.daemon = True
 
     def __enter__(self) -> Self:
-        _here.deadline = self
-        self._timer.start()
+        exchanges.deadline = self
+        self.timer.start()
         return self
 
-    def __exit__(
-        self, error: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._timer.cancel()
-        _here.deadline = None
-        with self._lock:
-            for watched in self._sockets:
-                watched.close()
-            self._sockets.clear()
+    def __exit__(self, *_: object) -> None:
+        self.timer.cancel()
+
+    def watch(self, used: socket | None) -> None:
+        """Let `used` be the socket that is shut."""
+        self.socket = used
+        if self.passed:
+            self.shut()
+
+    def shut(self) -> None:
+        """End the exchange."""
+        self.passed = True
+        if self.socket is not None:
+            with suppress(OSError):  # the server may have been faster
+                self.socket.shutdown(SHUT_RDWR)
 
     def check(self) -> None:
-        """Raise if the time is over: a body without a length seems to end when its connection is shut."""
+        """Raise if the time is over: a body without a length seems to end when its socket is shut."""
         if self.passed:
             raise TimeoutError(f"not done within {self.seconds:g} s")
 
-    def watch(self, connected: socket.socket) -> None:
-        """Shut `connected` down when the time is over."""
-        # A descriptor of its own: TLS takes the socket's away, and a closed one's number may be given anew.
-        own = socket.socket(fileno=os.dup(connected.fileno()))
-        with self._lock:
-            self._sockets.append(own)
-            if self.passed:
-                _shut(own)
 
-    def _pass(self) -> None:
-        with self._lock:
-            self.passed = True
-            for watched in self._sockets:
-                _shut(watched)
+class WatchedConnection(HTTPConnection):
+    """A connection whose socket the deadline of its thread can shut, from before its headers on."""
+
+    def getresponse(self) -> urllib3.HTTPResponse:
+        """Return the response, of which the headers have come."""
+        exchanges.deadline.watch(self.sock)
+        return super().getresponse()
 
 
-def _shut(connected: socket.socket) -> None:
-    with suppress(OSError):  # the other side may have been faster
-        connected.shutdown(socket.SHUT_RDWR)
+class WatchedAdapter(HTTPAdapter):
+    """The transport of `requests` over watched connections: plain ones, TLS, and those to a proxy."""
 
-
-def _watch(connected: socket.socket | None) -> None:
-    deadline: Deadline | None = getattr(_here, "deadline", None)
-    if deadline is not None and connected is not None:
-        deadline.watch(connected)
-
-
-class _Watched(HTTPConnection):
-    def _new_conn(self) -> socket.socket:
-        connected = super()._new_conn()
-        _watch(connected)  # before the TLS handshake
-        return connected
-
-    def request(self, *arguments: Any, **more: Any) -> None:  # noqa: ANN401 - handed on as they are
-        _watch(self.sock)  # of a connection that was kept open
-        super().request(*arguments, **more)
-
-
-class _WatchedTls(_Watched, HTTPSConnection):
-    pass
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Watched  # ty: ignore[invalid-assignment] - its protocol wants more than its own class has
-
-
-class _TlsPool(HTTPSConnectionPool):
-    ConnectionCls = _WatchedTls  # ty: ignore[invalid-assignment] - the same
-
-
-POOLS: dict[str, Any] = {"http": _Pool, "https": _TlsPool}
-
-
-class _Adapter(HTTPAdapter):
-    def init_poolmanager(self, *arguments: Any, **more: Any) -> None:  # noqa: ANN401 - handed on as they are
-        super().init_poolmanager(*arguments, **more)
-        self.poolmanager.pool_classes_by_scheme = POOLS
-
-    def proxy_manager_for(self, proxy: str, **more: Any) -> Any:  # noqa: ANN401 - requests' own signature
-        manager = super().proxy_manager_for(proxy, **more)
-        manager.pool_classes_by_scheme = POOLS
-        return manager
+    def get_connection_with_tls_context(self, *arguments: Any, **more: Any) -> Any:  # noqa: ANN401 - handed on
+        """Return the pool of connections for a request."""
+        pool = super().get_connection_with_tls_context(*arguments, **more)
+        if not issubclass(pool.ConnectionCls, WatchedConnection):
+            pool.ConnectionCls = type("Watched", (WatchedConnection, pool.ConnectionCls), {})
+        return pool
 
 
 def watched_session() -> requests.Session:
-    """A session whose exchanges end when the `Deadline` of their thread says so."""
+    """Return a session whose exchanges each need an entered `Deadline`."""
     session = requests.Session()
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, _Adapter())
+    session.mount("http://", WatchedAdapter())
+    session.mount("https://", WatchedAdapter())
     return session

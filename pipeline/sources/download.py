@@ -4,7 +4,6 @@ An `Examiner` sees the bytes while they arrive, and decides whether they are wha
 """
 
 import base64
-import binascii
 import email.utils
 import hashlib
 import random
@@ -12,27 +11,28 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Protocol, Self, TypeVar
-from urllib.parse import urljoin
+from pathlib import Path
+from typing import Protocol, TypeVar
 
+import msgspec
 import requests
 import urllib3
-from requests.utils import get_auth_from_url
 
+from pipeline.lake import replacing, write_json
 from pipeline.machine import PACKAGE
 from pipeline.sources.deadline import Deadline, watched_session
-from pipeline.sources.part import CHUNK_BYTES, Origin, Part
 from pipeline.sources.urls import address_of, without_secrets
 
-MD5_TAG = re.compile(r'"?([0-9a-fA-F]{32})"?')
-LENGTH = re.compile(r"[0-9]{1,18}", re.ASCII)
-RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", re.ASCII)
-REDIRECTS = 5
+CHUNK_BYTES = 1 << 18
 LARGEST = 4 << 30  # bytes
+MOST_REDIRECTS = 5
 USER_AGENT = f"{PACKAGE}/{version(PACKAGE)} (python-requests)"
+MD5_TAG = re.compile(r'"?([0-9a-fA-F]{32})"?')
+NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 T = TypeVar("T")
 # What a request may raise, whatever the server says: a redirect to no address is a ValueError.
 BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
@@ -61,12 +61,10 @@ class DownloadSettings:
         for name in ("attempts", "largest"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
-        for name in ("connect_timeout", "read_timeout", "attempt_timeout"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive seconds, not {getattr(self, name)!r}")
-        for name in ("backoff", "longest_wait"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be seconds, zero or more, not {getattr(self, name)!r}")
+        for name in ("backoff", "longest_wait", "connect_timeout", "read_timeout", "attempt_timeout"):
+            if getattr(self, name) < 0 or ("timeout" in name and not getattr(self, name)):
+                least = "positive" if "timeout" in name else "zero or more"
+                raise ValueError(f"{name} must be {least} seconds, not {getattr(self, name)!r}")
 
 
 class DownloadError(Exception):
@@ -101,15 +99,8 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Unchanged:
-    """The server has the version that is held; its ETag now."""
-
-    etag: str | None
-
-
-@dataclass(frozen=True)
 class Version:
-    """The version of a file that is held already."""
+    """A version of a file that is held already."""
 
     etag: str | None
     md5: str | None
@@ -128,50 +119,110 @@ class Examiner(Protocol):
         """All of it is there; a `DownloadError` rejects it."""
 
 
-class Sessions:
-    """One HTTP session per thread: connections are kept open, and sessions are not shared."""
+@dataclass(frozen=True)
+class Origin:
+    """The file that the bytes of a part belong to: its address (as a digest), strong ETag and length."""
+
+    address: str
+    etag: str
+    total: int
+
+    def goes_on(self, rest: requests.Response, size: int) -> bool:
+        """Whether an answer brings everything after the first `size` bytes."""
+        expected = self.etag, f"bytes {size}-{self.total - 1}/{self.total}"
+        return expected == (rest.headers.get("ETag"), rest.headers.get("Content-Range"))
+
+
+origin_decoder = msgspec.json.Decoder(Origin)
+
+
+class Part:
+    """The bytes that came so far of the file that belongs at `target`, and beside them their origin.
+
+    Bytes without a note are not resumed. The caller sees to it that nobody else works on the part.
+    """
+
+    def __init__(self, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.target = target
+        self.path = target.with_name(f".{target.name}.part")
+        self.note = self.path.with_name(f"{self.path.name}.json")
+
+    @property
+    def size(self) -> int:
+        """How many bytes came so far."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def origin(self) -> Origin | None:
+        """Return what the bytes belong to, or None if they cannot be resumed."""
+        try:
+            return origin_decoder.decode(self.note.read_bytes()) if self.size else None
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return None
+
+    def clear(self) -> None:
+        """Remove what came so far, the note first."""
+        self.note.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+    def clear_unless_resumable(self) -> None:
+        """Remove what the next try cannot go on with."""
+        if self.origin() is None:
+            self.clear()
+
+    def place(self) -> None:
+        """Move the bytes to `target`, on the disk before they are seen there."""
+        with replacing(self.target) as temporary:
+            self.path.replace(temporary)
+        self.note.unlink(missing_ok=True)
+
+
+class Sessions(threading.local):
+    """An HTTP session for each thread: connections are kept open, and sessions are not shared."""
 
     def __init__(self, settings: DownloadSettings) -> None:
         self.settings = settings
-        self.local = threading.local()
-        self.all: list[requests.Session] = []
+        self.session = watched_session()
+        self.session.max_redirects = MOST_REDIRECTS
+        self.session.hooks["response"].append(close_redirect)
+        # The file is wanted as it is stored: its own compression is not the transfer's.
+        self.session.headers.update({"User-Agent": settings.user_agent, "Accept-Encoding": "identity"})
 
-    def __enter__(self) -> Self:
-        return self
+    def get(self, url: str, headers: dict[str, str] | None = None) -> requests.Response:
+        """Return the answer to a GET, its body still to be read."""
+        timeout = (self.settings.connect_timeout, self.settings.read_timeout)
+        return self.session.get(url, headers=headers, stream=True, timeout=timeout)
 
-    def __exit__(self, *_: object) -> None:
-        for session in self.all:
-            session.close()
 
-    def get(self) -> requests.Session:
-        """The session of this thread."""
-        if not hasattr(self.local, "session"):
-            session = watched_session()
-            # The file is wanted as it is stored: its own compression is not the transfer's.
-            session.headers.update({"User-Agent": self.settings.user_agent, "Accept-Encoding": "identity"})
-            self.local.session = session
-            self.all.append(session)
-        return self.local.session
+def close_redirect(response: requests.Response, **_: object) -> None:
+    """Close a redirect before `requests` reads its body, however long, into memory."""
+    if response.is_redirect:
+        response.close()
 
 
 def download(
     url: str,
     part: Part,
-    settings: DownloadSettings,
     sessions: Sessions,
     examiner: Examiner,
     held: Version | None = None,
-) -> Arrival | Unchanged:
+) -> Arrival | Version:
     """Bring the file at `url` into `part`, verified against its headers and by `examiner`.
 
-    If the server still has the version that is `held`, nothing is transferred. What arrived of a try that
-    broke off is resumed by the next, in this run or a later one, as long as the file stays the same there.
+    If the server still has the version that is `held`, nothing is transferred, and this returns it with its
+    present ETag. What arrived of a try that broke off is resumed by the next, in this run or a later one, as
+    long as the file stays the same there.
     """
 
-    def attempt() -> Arrival | Unchanged:
-        return _attempt(url, part, settings, sessions.get(), examiner, held)
+    def attempt() -> Arrival | Version:
+        with Deadline(sessions.settings.attempt_timeout) as deadline:
+            try:
+                return _exchange(url, part, sessions, examiner, held, deadline)
+            except BROKEN:
+                deadline.check()
+                raise
 
-    return patiently(attempt, settings)
+    return patiently(attempt, sessions.settings)
 
 
 def patiently(attempt: Callable[[], T], settings: DownloadSettings) -> T:
@@ -197,165 +248,96 @@ def patiently(attempt: Callable[[], T], settings: DownloadSettings) -> T:
     raise failure
 
 
-def get(
-    url: str, session: requests.Session, settings: DownloadSettings, headers: dict[str, str]
-) -> requests.Response:
-    """The answer to a GET after at most `REDIRECTS` redirects, its body still to be read.
-
-    Redirects are followed here because the library reads the body of each, however long, into memory.
-    """
-    timeout = (settings.connect_timeout, settings.read_timeout)
-    auth = get_auth_from_url(url)
-    here = url
-    for _ in range(REDIRECTS + 1):
-        own = auth if any(auth) and not session.should_strip_auth(url, here) else None
-        response = session.get(
-            here, headers=headers, stream=True, timeout=timeout, allow_redirects=False, auth=own
-        )
-        target = session.get_redirect_target(response)
-        if target is None:
-            return response
-        response.close()
-        here = urljoin(here, target)
-    raise TryAgainError(f"more than {REDIRECTS} redirects")
-
-
-def _attempt(
+def _exchange(
     url: str,
     part: Part,
-    settings: DownloadSettings,
-    session: requests.Session,
-    examiner: Examiner,
-    held: Version | None,
-) -> Arrival | Unchanged:
-    """One try within its deadline."""
-    with Deadline(settings.attempt_timeout) as deadline:
-        try:
-            return _request(url, part, settings, session, examiner, held, deadline)
-        except BROKEN:
-            deadline.check()
-            raise
-
-
-def _request(
-    url: str,
-    part: Part,
-    settings: DownloadSettings,
-    session: requests.Session,
+    sessions: Sessions,
     examiner: Examiner,
     held: Version | None,
     deadline: Deadline,
-) -> Arrival | Unchanged:
-    address = address_of(url)
-    former = part.origin()
+) -> Arrival | Version:
+    """Ask once for the file, or for the rest of it, and take in what comes."""
+    address, former = address_of(url), part.origin()
+    headers = {"If-None-Match": held.etag} if held is not None and held.etag else {}
     if former is not None and former.address != address:
         former = None
-    headers = {}
-    if held is not None and held.etag:
-        headers["If-None-Match"] = held.etag
-    if former is not None and former.etag:
+    if former is not None:
         headers |= {"Range": f"bytes={part.size}-", "If-Range": former.etag}
-    with get(url, session, settings, headers) as response:
-        code = response.status_code
+    with sessions.get(url, headers) as response:
+        code, etag = response.status_code, response.headers.get("ETag")
+        if code in {304, 404, 416}:
+            part.clear()
         if code == 304 and held is not None:
             response.raw.read()  # it has no body, and its connection can be used again
-            part.clear()
-            return Unchanged(held.etag)
+            return held
         if code == 404:
-            part.clear()
             raise NotThereError("404 Not Found")
-        if code == 416:
-            part.clear()
-            raise TryAgainError("416: the file has no such range")
         if code not in {200, 206}:
             kind = UnreachableError if code == 429 or code >= 500 else TryAgainError
             raise kind(f"{code} {_brief(response.reason or '')}", _retry_after(response))
-        etag = response.headers.get("ETag")
         if held is not None and etag and (etag == held.etag or _md5_tag(etag) == (held.md5 or "")):
             part.clear()
-            return Unchanged(etag)
+            return replace(held, etag=etag)
         if response.headers.get("Content-Type", "").lower().startswith("text/html"):
             raise TryAgainError("a web page came instead of the file")
-        if code == 206:
-            if former is None:
-                raise TryAgainError("206: a part came that was not asked for")
-            total = _total(response, part, former)
-        else:
+        try:
             total = _length(response)
-            part.begin(Origin(address, etag, total))
-        if total is not None and total > settings.largest:
+            if code == 206:  # anything but the rest ends the resuming
+                if former is None or not former.goes_on(response, part.size):
+                    raise TryAgainError("206: the part that came is not the rest of what is there")
+                total = former.total
+            else:
+                part.clear()
+                if total and etag and not etag.startswith("W/"):  # weak: the same meaning, not the same bytes
+                    write_json(asdict(Origin(address, etag, total)), part.note)
+            return _receive(response, part, sessions.settings.largest, examiner, total, deadline)
+        except DownloadError:
             part.clear()
-            raise DownloadError(f"refused: {total:,} bytes, and at most {settings.largest:,} are taken")
-        return _receive(response, part, settings, examiner, etag, total, deadline)
+            raise
 
 
 def _receive(
     response: requests.Response,
     part: Part,
-    settings: DownloadSettings,
+    largest: int,
     examiner: Examiner,
-    etag: str | None,
     total: int | None,
     deadline: Deadline,
 ) -> Arrival:
     """Take the body in, look at it meanwhile, and hold it against its headers."""
+    if total is not None and total > largest:
+        raise DownloadError(f"refused: {total:,} bytes, and at most {largest:,} are taken")
     promised = _promised(response)
     digest = hashlib.md5(usedforsecurity=False)
-    try:
-        examiner.begin(hashed=bool(promised))
-        for piece in part.pieces():  # what was there before
+    examiner.begin(hashed=bool(promised))
+    with part.path.open("a+b") as file:
+        size = file.seek(0)
+        while piece := file.read(CHUNK_BYTES):  # what was there before
+            size += len(piece)
             digest.update(piece)
             examiner.feed(piece)
-        size = part.size
         while piece := response.raw.read1(CHUNK_BYTES, decode_content=False):
             size += len(piece)
-            if size > settings.largest:
-                raise DownloadError(f"refused: more than the {settings.largest:,} bytes that are taken")
-            part.append(piece)
+            if size > largest:
+                raise DownloadError(f"refused: more than the {largest:,} bytes that are taken")
+            file.write(piece)
             digest.update(piece)
             examiner.feed(piece)
-        deadline.check()
-        if total is not None and size < total:
-            raise _BrokenOffError(f"short body: {size:,} of {total:,} bytes")
-        md5 = digest.hexdigest()
-        wrong = promised - {md5}
-        if (total is not None and size > total) or wrong or part.size != size:
-            promised_length = f"{total:,} bytes" if total is not None else "no length"
-            raise TryAgainError(
-                f"the body ({size:,} bytes, MD5 {md5}) is not what its headers say "
-                f"({promised_length}, MD5 {', '.join(sorted(promised)) or 'not given'})"
-            )
-        chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
-        ended = total is not None or bool(promised) or chunked
-        arrival = Arrival(size, md5, etag, hashed=bool(promised), ended=ended)
-        examiner.end(arrival)
-    except _BrokenOffError:
-        raise
-    except DownloadError:
-        part.clear()
-        raise
+    deadline.check()
+    if total is not None and size < total:
+        raise ConnectionError(f"short body: {size:,} of {total:,} bytes")
+    md5 = digest.hexdigest()
+    if (total is not None and size > total) or promised - {md5}:
+        raise TryAgainError(
+            f"the body ({size:,} bytes, MD5 {md5}) is not what its headers say "
+            f"({'no length' if total is None else f'{total:,} bytes'}, "
+            f"MD5 {', '.join(sorted(promised)) or 'not given'})"
+        )
+    chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
+    ended = total is not None or bool(promised) or chunked
+    arrival = Arrival(size, md5, response.headers.get("ETag"), hashed=bool(promised), ended=ended)
+    examiner.end(arrival)
     return arrival
-
-
-class _BrokenOffError(TryAgainError):
-    """What came is right as far as it goes, and can be resumed."""
-
-
-def _total(response: requests.Response, part: Part, former: Origin) -> int | None:
-    """The length of the whole file of which the rest comes; anything but that rest ends the resuming."""
-    content_range = RANGE.fullmatch(response.headers.get("Content-Range", ""))
-    total = int(content_range[3]) if content_range is not None and content_range[3] != "*" else former.total
-    fits = (
-        content_range is not None
-        and int(content_range[1]) == part.size
-        and response.headers.get("ETag") == former.etag
-        and (former.total is None or total == former.total)
-    )
-    if not fits:
-        part.clear()
-        raise TryAgainError("206: the part that came is not the rest of what is there")
-    _length(response)  # refused when it is no number
-    return total
 
 
 def _length(response: requests.Response) -> int | None:
@@ -363,7 +345,7 @@ def _length(response: requests.Response) -> int | None:
     value = response.headers.get("Content-Length")
     if value is None or "Transfer-Encoding" in response.headers:
         return None
-    if LENGTH.fullmatch(value.strip()) is None:
+    if NUMBER.fullmatch(value.strip()) is None:
         raise TryAgainError(f"Content-Length is {ascii(value)[:40]}: not a number of bytes")
     return int(value)
 
@@ -371,13 +353,14 @@ def _length(response: requests.Response) -> int | None:
 def _promised(response: requests.Response) -> set[str]:
     """Every MD5 of the whole file that the headers give, in hexadecimal."""
     headers = response.headers
-    digests: set[str | None] = {_md5_tag(headers.get("ETag"))}
+    hashes = (hashed.strip().partition("=") for hashed in headers.get("x-goog-hash", "").split(","))
+    coded = [value for kind, _, value in hashes if kind.lower() == "md5"]
     if response.status_code == 200:  # of a part it would be the part's
-        digests.add(_from_base64(headers.get("Content-MD5", "")))
-    for hashed in headers.get("x-goog-hash", "").split(","):
-        kind, _, value = hashed.strip().partition("=")
-        if kind.lower() == "md5":
-            digests.add(_from_base64(value))
+        coded.append(headers.get("Content-MD5", ""))
+    digests = {_md5_tag(headers.get("ETag"))}
+    for text in coded:
+        with suppress(ValueError):
+            digests.add(_md5_tag(base64.b64decode(text.strip(), validate=True).hex()))
     return {digest for digest in digests if digest is not None}
 
 
@@ -386,26 +369,16 @@ def _md5_tag(etag: str | None) -> str | None:
     return tag[1].lower() if tag is not None else None
 
 
-def _from_base64(text: str) -> str | None:
-    try:
-        value = base64.b64decode(text.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return value.hex() if len(value) == 16 else None
-
-
 def _retry_after(response: requests.Response) -> float | None:
     """Seconds the server asks to wait, given as a number or as a date."""
     value = response.headers.get("Retry-After", "").strip()
-    if LENGTH.fullmatch(value):
+    if NUMBER.fullmatch(value):
         return float(value)
     try:
-        moment = email.utils.parsedate_to_datetime(value) if value else None
-    except ValueError:
+        moment = email.utils.parsedate_to_datetime(value)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):  # no date, or one without a time zone
         return None
-    if moment is None or moment.tzinfo is None:
-        return None
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def _brief(problem: object) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.decoded import decoded
 from pipeline.storage.things import Thing
 
 SEALS = "seals"
@@ -33,7 +32,6 @@ class SealedFile(msgspec.Struct, frozen=True):
         return other is not None and (self.bytes, self.sha256) == (other.bytes, other.sha256)
 
 
-@decoded
 class Seal(msgspec.Struct, frozen=True):
     """What a thing consists of. While it is open: which files are in place, and which others may be there."""
 
@@ -56,7 +54,7 @@ class Seal(msgspec.Struct, frozen=True):
     @classmethod
     def read(cls, data: bytes) -> "Seal":
         """The seal of an object's bytes; msgspec.MsgspecError for what is none."""
-        return msgspec.json.decode(data, type=cls)
+        return seal_decoder.decode(data)
 
     def encoded(self) -> bytes:
         """As it is stored."""
@@ -64,6 +62,9 @@ class Seal(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.by} at {self.at}"
+
+
+seal_decoder = msgspec.json.Decoder(Seal)
 
 
 def seal_key(thing: Thing) -> str:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.decoded import decoded
 from pipeline.lake import Lake, replacing
 from pipeline.lake import file_sha256 as sha256_of
 from pipeline.storage.bucket import Bucket, ChangedError, StorageError
@@ -41,7 +40,6 @@ class TornError(StorageError):
     """A file in the storage is not the one that its seal describes."""
 
 
-@decoded
 class Memory(msgspec.Struct, frozen=True):
     """The seal of a thing that a home last saw, and when each of its own files was written."""
 
@@ -49,6 +47,9 @@ class Memory(msgspec.Struct, frozen=True):
     etag: str
     files: dict[str, SealedFile]
     times: dict[str, int]  # a file not written since is not read again to be compared
+
+
+memory_decoder = msgspec.json.Decoder(Memory)
 
 
 def bring_things(lake: Lake, *things: Thing, log: Log | None = None) -> None:
@@ -203,7 +204,7 @@ class Storage:
     def remembered(self, thing: Thing) -> Memory | None:
         """What this home last saw of a thing in this storage."""
         try:
-            memory = msgspec.json.decode(self.memory(thing).read_bytes(), type=Memory)
+            memory = memory_decoder.decode(self.memory(thing).read_bytes())
         except (OSError, msgspec.MsgspecError):
             return None
         return memory if memory.address == self.bucket.address else None

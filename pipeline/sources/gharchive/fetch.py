@@ -14,21 +14,21 @@ from pathlib import Path
 
 from pipeline.cluster.task import Log
 from pipeline.lake import Lake, replacing
-from pipeline.locks import LONGEST_WAIT_FOR_A_SLOT, hold_one_of
+from pipeline.locks import LONGEST_WAIT_FOR_A_SLOT, hold, hold_one_of
 from pipeline.progress import Progress
 from pipeline.sources.deadline import Deadline
 from pipeline.sources.download import (
+    CHUNK_BYTES,
     Arrival,
     DownloadError,
     DownloadSettings,
     NotThereError,
+    Part,
     Sessions,
     TryAgainError,
-    Unchanged,
     UnreachableError,
     Version,
     download,
-    get,
     patiently,
 )
 from pipeline.sources.gharchive.files import (
@@ -42,7 +42,6 @@ from pipeline.sources.gharchive.files import (
 from pipeline.sources.gharchive.hours import ARCHIVE, HOUR_FILE, file_name, hours_of_day, is_settled
 from pipeline.sources.gharchive.reading import count_events, count_held_events, has_reading
 from pipeline.sources.gharchive.whole import GzipCheck, NotGzipError
-from pipeline.sources.part import CHUNK_BYTES, Part, locked_part
 from pipeline.sources.urls import check_url, is_url, shown_address
 
 
@@ -96,15 +95,15 @@ def probe(settings: FetchSettings) -> None:
         return
 
     def ask() -> None:
-        with Deadline(PROBING.attempt_timeout), get(settings.base, sessions.get(), PROBING, {}):
+        with Deadline(PROBING.attempt_timeout), sessions.get(settings.base):
             pass
 
     reason = ""
-    with Sessions(replace(PROBING, user_agent=settings.user_agent)) as sessions:
-        try:
-            patiently(ask, PROBING)
-        except DownloadError as error:
-            reason = str(error)
+    sessions = Sessions(replace(PROBING, user_agent=settings.user_agent))
+    try:
+        patiently(ask, PROBING)
+    except DownloadError as error:
+        reason = str(error)
     if reason:
         raise ConnectionError(
             f"the archive at {shown_address(settings.base)} (LDG_GHARCHIVE_URL) cannot be reached; "
@@ -133,6 +132,7 @@ def _has_hours(lake: Lake) -> bool:
     return any(lake.gharchive_raw.rglob("*.json.gz")) or any(lake.github_events.rglob("*.parquet"))
 
 
+LONGEST_FETCH = 3600.0  # seconds that a day waits for another process which fetches it
 # Two rounds of the usual connections: with the waits between tries, a minute or so of silence.
 LONGEST_STREAK = 8
 
@@ -178,8 +178,8 @@ def fetch_day(
     """Bring a day's hour files into the lake, as far as they can be had, and say what came of every hour.
 
     A file that is unchanged at the source is not fetched again, one that was replaced is. An hour that fails
-    costs no other; run again to complete the day. `now` is the time to judge by, naive times being UTC.
-    `streak` is what the days before left.
+    costs no other; run again to complete the day. Of two runs that want the same day the second waits.
+    `now` is the time to judge by, naive times being UTC. `streak` is what the days before left.
     """
     streak = streak or Streak()
     now = now or datetime.now(UTC)
@@ -188,8 +188,9 @@ def fetch_day(
         probe(settings)
     hours = hours_of_day(day)
     files: dict[int, HourFile] = {}
+    sessions = Sessions(settings)
     with (
-        Sessions(settings) as sessions,
+        hold(lake.lock("fetches", day.isoformat()), f"{day} is being fetched", "a fetch", LONGEST_FETCH, log),
         Progress(f"{day} fetch", len(hours), "hours asked for", log) as progress,
         ThreadPoolExecutor(settings.connections) as pool,
     ):
@@ -238,33 +239,34 @@ def _fetch_hour(
     """The note on an hour after asking for it, and what went wrong, if anything."""
     asked_at = now.replace(tzinfo=None)
     try:
-        # Whoever else fetches this hour waits here, and then finds what came of it.
-        with locked_part(raw_path(lake, day, hour), settings.attempt_timeout) as part:
-            before = load_knowledge(lake, day, hour)
-            held = before if before is not None and before.status == "ok" and _is_held(lake, before) else None
-            examiner = _HourExaminer(part, lake, held)
-            trouble = ""
-            try:
-                streak.check()
-                if settings.is_http:
-                    file = _from_http(day, hour, part, settings, sessions, examiner, held, asked_at)
-                else:
-                    file = _from_folder(day, hour, part, settings, examiner, held, asked_at)
-                streak.note(None)
-                file = replace(file, reason="")
-                smaller_path(lake, day, hour).unlink(missing_ok=True)
-            except (DownloadError, OSError) as error:
-                if not isinstance(error, GivenUpError):
-                    streak.note(error)
-                # The source cannot take back an hour that was verified: the day keeps what it has.
-                trouble = str(error)
-                file = held or _not_had(day, hour, error, now)
-                if isinstance(error, LesserError):
-                    file = replace(file, reason=trouble)
-            if file != before:
-                store_knowledge(lake, file)
-            return file, trouble or file.reason
-    except OSError as error:  # the lake cannot be written to, or another process does not let go of the hour
+        part = Part(raw_path(lake, day, hour))
+        before = load_knowledge(lake, day, hour)
+        held = before if before is not None and before.status == "ok" and _is_held(lake, before) else None
+        examiner = _HourExaminer(part, lake, held)
+        trouble = ""
+        try:
+            streak.check()
+            if settings.is_http:
+                file = _from_http(day, hour, part, settings, sessions, examiner, held, asked_at)
+            else:
+                file = _from_folder(day, hour, part, settings, examiner, held, asked_at)
+            streak.note(None)
+            file = replace(file, reason="")
+            smaller_path(lake, day, hour).unlink(missing_ok=True)
+        except (DownloadError, OSError) as error:
+            if not isinstance(error, GivenUpError):
+                streak.note(error)
+            # The source cannot take back an hour that was verified: the day keeps what it has.
+            trouble = str(error)
+            file = held or _not_had(day, hour, error, now)
+            if isinstance(error, LesserError):
+                file = replace(file, reason=trouble)
+        finally:
+            part.clear_unless_resumable()
+        if file != before:
+            store_knowledge(lake, file)
+        return file, trouble or file.reason
+    except OSError as error:  # the lake cannot be written to
         before = load_knowledge(lake, day, hour)
         if before is not None and not hour_is_wanted(lake, before):
             return before, str(error)
@@ -367,8 +369,8 @@ def _from_http(
     base, question, query = settings.base.partition("?")
     url = f"{base.rstrip('/')}/{part.target.name}{question}{query}"
     version = Version(held.etag, held.md5) if held is not None else None
-    answer = download(url, part, settings, sessions, examiner, version)
-    if isinstance(answer, Unchanged):
+    answer = download(url, part, sessions, examiner, version)
+    if isinstance(answer, Version):
         assert held is not None, "nothing is unchanged unless something is held"
         return held if answer.etag == held.etag else replace(held, etag=answer.etag, fetched_at=asked_at)
     part.place()
@@ -420,11 +422,11 @@ def newest_day_in_folder(folder: Path, until: date) -> date | None:
 def _copy(source: Path, part: Part, examiner: _HourExaminer) -> Arrival:
     copied = hashlib.md5(usedforsecurity=False)
     examiner.begin(hashed=True)
-    with source.open("rb") as file:
+    with source.open("rb") as file, part.path.open("wb") as copy:
         while piece := file.read(CHUNK_BYTES):
             examiner.feed(piece)
             copied.update(piece)
-            part.append(piece)
+            copy.write(piece)
     digest = copied.hexdigest()
     return Arrival(part.size, digest, digest, hashed=True, ended=True)
 

@@ -1,14 +1,13 @@
 """The note on an hour's file, stored beside it, and where both are kept in the lake."""
 
 import hashlib
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from pipeline.decoded import decoded
 from pipeline.lake import Lake, write_json
 from pipeline.sources.gharchive.hours import file_name
 from pipeline.sources.gharchive.inflate import MAGIC
@@ -16,7 +15,6 @@ from pipeline.sources.gharchive.inflate import MAGIC
 Status = Literal["ok", "missing", "damaged", "failed"]
 
 
-@decoded
 @dataclass(frozen=True)
 class HourFile:
     """The note on an hour's file: `ok` (verified), `missing` for good, or `failed` for now."""
@@ -38,6 +36,9 @@ class HourFile:
     def name(self) -> str:
         """The file's name in the archive."""
         return file_name(self.day, self.hour)
+
+
+note_decoder = msgspec.json.Decoder(HourFile)
 
 
 def raw_folder(lake: Lake, day: date) -> Path:
@@ -99,10 +100,7 @@ def load_knowledge(lake: Lake, day: date, hour: int) -> HourFile | None:
 def stored_note(lake: Lake, day: date, hour: int) -> HourFile | None:
     """What the note beside an hour's file says, or None if there is none, or none of ours."""
     try:
-        values = msgspec.json.decode(knowledge_path(lake, day, hour).read_bytes())
-        if not isinstance(values, dict) or set(values) != {field.name for field in fields(HourFile)}:
-            return None
-        file = msgspec.convert(values, HourFile)
+        file = note_decoder.decode(knowledge_path(lake, day, hour).read_bytes())
     except (FileNotFoundError, msgspec.MsgspecError, RecursionError):
         return None
     return file if (file.day, file.hour) == (day, hour) else None

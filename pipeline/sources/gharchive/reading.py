@@ -20,7 +20,6 @@ import polars as pl
 import pyarrow.parquet as pq
 from isal.isal_zlib import crc32
 
-from pipeline.decoded import decoded
 from pipeline.lake import Lake, temporary_name
 from pipeline.schemas import GITHUB_EVENTS, QUARANTINE
 from pipeline.sources.gharchive.decode import LIMITS, decode
@@ -160,7 +159,7 @@ def _stored(folder: Path) -> tuple[Reading, str | None] | None:
     wants the reading makes it anew.
     """
     try:
-        note = msgspec.json.decode((folder / "reading.json").read_bytes(), type=Note)
+        note = note_decoder.decode((folder / "reading.json").read_bytes())
         counts = Counts(**{field.name: note.counts[field.name] for field in fields(Counts)})
         reading = Reading(folder, counts, tuple(note.damage), note.damaged)
         whole = note.checksums == [_checksum(path) for path in reading.tables]
@@ -169,7 +168,6 @@ def _stored(folder: Path) -> tuple[Reading, str | None] | None:
         return None
 
 
-@decoded
 class Note(msgspec.Struct):
     """What is stored with a reading: what it depends on, its counts, and its tables' checksums."""
 
@@ -178,6 +176,9 @@ class Note(msgspec.Struct):
     counts: dict[str, int]
     damage: list[str]
     damaged: bool
+
+
+note_decoder = msgspec.json.Decoder(Note)
 
 
 def _checksum(path: Path) -> int:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
-from pipeline.decoded import decoded
 from pipeline.event_table import Split, is_time_zone
 from pipeline.names import KINDS
 from pipeline.schemas import EDGES, EVENTS, NODES
@@ -125,7 +124,6 @@ class Associations(Table, frozen=True):
     entries_per_association: Literal[1, 2] = 1
 
 
-@decoded
 class DatasetToml(Table, frozen=True, kw_only=True):
     """A whole `dataset.toml`; its files were there when it was read."""
 
@@ -146,6 +144,9 @@ class DatasetToml(Table, frozen=True, kw_only=True):
         """The test period, as an event table is split."""
         return Split(self.split.moment, self.split.time_zone)
 
+
+# msgspec prepares a type at its first use, which only one thread may do: the import.
+msgspec.json.Decoder(DatasetToml)
 
 # What keys take that do not take a text.
 TAKES = {

@@ -13,15 +13,16 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from pipeline.lake import Lake, file_sha256, own_suffix, write_json
+from pipeline.locks import hold
 from pipeline.sources.download import (
     Arrival,
     DownloadError,
     DownloadSettings,
+    Part,
     Sessions,
     TryAgainError,
     download,
 )
-from pipeline.sources.part import Part, locked_part
 from pipeline.sources.urls import address_of, check_url, is_url, shown_address
 
 BY_HAND = "http://realitycommons.media.mit.edu/socialevolution.html"
@@ -38,6 +39,7 @@ CHUNK = 1 << 20
 LARGEST_FILE = 4 << 30
 LARGEST_GROWTH = 200
 DOWNLOADING = DownloadSettings(attempts=4, largest=LARGEST_FILE)
+LONGEST_DOWNLOAD = 3600.0  # seconds that this waits for another process which downloads
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def fetch_social_evolution(
         if stored is not None and stored.address == address_of(source):
             write_record_of_files(stored)
             return stored
-        return fetch_url(source, folder, settings, log)
+        return fetch_url(source, lake, settings, log)
     path = Path(source).expanduser()
     if not path.exists():
         raise FileNotFoundError(
@@ -122,18 +124,18 @@ def stored_files(folder: Path) -> SocialEvolutionFiles | None:
 
 
 def fetch_url(
-    url: str, folder: Path, settings: DownloadSettings, log: Callable[[str], None] | None
+    url: str, lake: Lake, settings: DownloadSettings, log: Callable[[str], None] | None
 ) -> SocialEvolutionFiles:
     """Download the zip at `url` and keep its files; an error says how to go on by hand."""
-    trouble = ""
-    with (
-        locked_part(folder / "download.zip", settings.attempt_timeout) as part,
-        Sessions(settings) as sessions,
-    ):
+    trouble, folder = "", lake.social_evolution_raw
+    lock = lake.lock("fetches", "social_evolution")
+    with hold(lock, "Social Evolution is being downloaded", "a download", LONGEST_DOWNLOAD, log):
+        part = Part(folder / "download.zip")
         try:
-            download(url, part, settings, sessions, ZipExaminer(part))
+            download(url, part, Sessions(settings), ZipExaminer(part))
         except DownloadError as error:
             trouble = str(error)
+            part.clear_unless_resumable()
         else:
             if log is not None:
                 log(f"downloaded {part.size:,} bytes from {shown_address(url)}")
@@ -162,7 +164,8 @@ class ZipExaminer:
     def end(self, arrival: Arrival) -> None:
         """Reject what is not a zip, or not all of it."""
         if not zipfile.is_zipfile(self.part.path):
-            begin = next(self.part.pieces(), b"")[:20]
+            with self.part.path.open("rb") as file:
+                begin = file.read(20)
             raise TryAgainError(
                 f"{arrival.bytes:,} bytes came that are not a whole zip and begin with {begin!r}"
             )

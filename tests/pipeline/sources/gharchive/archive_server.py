@@ -144,6 +144,11 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
 
+    def redirect_endlessly(self):
+        """Send the client to `login`, with a page that has no end."""
+        self.answer(302, {"Location": "/login", "Content-Length": None, "Connection": "close"})
+        self.drip(PAGE * 10_000, len(PAGE), 0.01)
+
     def drip(self, text, step=1, pause=0.05):
         """Send `text` little by little until the client hangs up, and never the end of it."""
         self.close_connection = True
@@ -187,6 +192,7 @@ WITHOUT_THE_FILE = {
     ),
     "redirects": lambda handler: handler.answer(302, {"Location": handler.path}, PAGE),
     "redirect to no address": lambda handler: handler.answer(302, {"Location": "http://[::bad"}, PAGE),
+    "endless redirect": Handler.redirect_endlessly,
     "redirected login": lambda handler: handler.answer(302, {"Location": "/login"}, PAGE),
 }
 
