@@ -100,7 +100,7 @@ class Observed:
         return Memory(self.pairs, scores, Changes(first, places[test].ravel(), values[test].ravel()))
 
     def popularity(self, memory: "Memory", nodes: np.ndarray, values: np.ndarray) -> "Memory":
-        """Return `memory` with popularity as second criterion: events raise `nodes` (E, R) to `values` (E, R)."""
+        """Return `memory` with a second criterion: events raise popularity of `nodes` (E, R) to `values`."""
         from pipeline.results.exact_ranks import Changes
 
         popularity = np.zeros(self.pairs.nodes, np.int64)

@@ -50,7 +50,7 @@ class Waits:
 
 
 def waits_between(node: np.ndarray, began: np.ndarray, end: float) -> Waits:
-    """Return the wait from each event of a node to its next, the last censored at `end`; rows in time order."""
+    """Return the wait from each event of a node to its next, the last censored at `end`; rows are by time."""
     order = np.argsort(node, kind="stable")
     is_last = np.append(node[order][1:] != node[order][:-1], values=True)
     following = np.append(order[1:], 0)
@@ -98,7 +98,7 @@ def probability_within(masses: np.ndarray, edges: np.ndarray, horizon: float) ->
 
 
 def score_waits(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> dict[str, float | int]:
-    """Return log score (nats, density per second), CRPS in hours, PIT distance from uniform, and Brier scores.
+    """Return log score (nats, density per second), CRPS in hours, PIT distance from uniform, Brier scores.
 
     Open waits count only for the PIT, as censored values, and for the Brier scores of horizons they have
     outlasted. A score without data is NaN.
@@ -231,7 +231,7 @@ def masses_between_edges(cumulative: np.ndarray) -> np.ndarray:
 def wait_scores(
     waits: Waits, edges: np.ndarray, learned: tuple[str, np.ndarray], others: Iterable[tuple[str, np.ndarray]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return scores, then reliability, of a learned predictor and of the baselines, each given with its masses.
+    """Return scores, then reliability, of a learned predictor and the baselines, each given with its masses.
 
     `gain` is the log score above the best baseline's; `brier_skill_1d` is the relative reduction of the Brier
     score of `frequency`.
