@@ -1,1 +1,1 @@
-"""What is measured: metrics, baselines, agreement with known graphs, and the warehouse. No torch."""
+"""Evaluation: metrics, baselines, agreement with known graphs, and the DuckDB warehouse. Imports no torch."""

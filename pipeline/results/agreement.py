@@ -1,10 +1,9 @@
-"""How much the learned graph agrees with known ones: AUC and average precision over ordered pairs of nodes.
+"""Agreement of the learned graph with known graphs: AUC and average precision over ordered pairs of nodes.
 
-Nobody tells a model which of its edge types means what. The paper shows one of them; here the edge type whose
-attention at the end of training has the highest AUC with the dataset's first own relation (CloseFriend,
-Follow) at that time is `picked`, per seed, and is then held against every other graph. That choice looks at
-the answer; therefore the rows of all edge types are stored, too, and those of their sum (`edge_type` null),
-which chooses nothing.
+The model's edge types are unlabelled. The paper shows one of them; here `picked` marks, per seed, the edge
+type whose attention at the end of training has the highest AUC with the final graph of the dataset's first
+own relation (CloseFriend, Follow), and that type is compared with every other graph. This choice uses the
+ground truth, so the rows of all edge types and of their sum (`edge_type` null) are stored as well.
 """
 
 from collections.abc import Iterator
@@ -24,10 +23,10 @@ from pipeline.schemas import ATTENTION_AUC
 
 @dataclass(frozen=True)
 class Ranking:
-    """Scores of all ordered pairs of different nodes, grouped by value from the highest down.
+    """Scores of all ordered pairs of different nodes, grouped by value in descending order.
 
-    `pairs` (P,) are those with a score, as u·N + v, sorted, then one that stands for all others, which score
-    zero; `group` (P,) is the group of each, `sizes` (G,) how many pairs each group has.
+    `pairs` (P,) holds the scored pairs as u·N + v, sorted, then one sentinel for all other pairs, which score
+    zero. `group` (P,) is the group index of each entry, `sizes` (G,) the number of pairs per group.
     """
 
     pairs: np.ndarray
@@ -35,7 +34,7 @@ class Ranking:
     sizes: np.ndarray
 
     def agreement(self, graph: np.ndarray) -> tuple[float, float]:
-        """AUC and average precision with a graph given as distinct pairs u·N + v, u ≠ v.
+        """Return AUC and average precision against a graph given as distinct pairs u·N + v, u ≠ v.
 
         Ties count as in scikit-learn: half in the AUC, together in the average precision.
         """
@@ -45,13 +44,13 @@ class Ranking:
         negative = self.sizes - positive
         above = np.cumsum(positive)  # positives at or above each group
         auc = (negative * (above - positive / 2)).sum() / (len(graph) * negative.sum())
-        # The group of score zero may be empty, and first.
+        # The zero-score group may be empty and come first.
         precision = above / np.maximum(np.cumsum(self.sizes), 1)
         return float(auc), float((positive * precision).sum() / len(graph))
 
 
 def ranking(pairs: np.ndarray, scores: np.ndarray, nodes: int) -> Ranking:
-    """Group distinct pairs (u·N + v, u ≠ v) by their scores; pairs that are not given score zero."""
+    """Group distinct pairs (u·N + v, u ≠ v) by their scores; pairs not given score zero."""
     order = np.argsort(pairs)
     scores = np.append(scores[order], 0.0)  # (P,)
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
@@ -60,9 +59,9 @@ def ranking(pairs: np.ndarray, scores: np.ndarray, nodes: int) -> Ranking:
 
 
 def known_graphs(lake: Lake, dataset: str, table: EventTable) -> dict[tuple[str, str], np.ndarray]:
-    """Every graph to compare with, off-diagonal, as pairs u·N + v, by relation and snapshot.
+    """Return the off-diagonal pairs u·N + v of every known graph, by relation and snapshot.
 
-    Next to the association graphs of the dataset there may be a `planted` one, known from outside.
+    Includes the `planted` ground-truth graph if the home has one for the dataset.
     """
     n = table.nodes.height
     graphs = {
@@ -76,20 +75,20 @@ def known_graphs(lake: Lake, dataset: str, table: EventTable) -> dict[tuple[str,
             ids.rename({"name": "target", "node": "v"}), on="target"
         )
     pairs = {name: edge_keys(edges, n) for name, edges in graphs.items()}
-    # A graph without edges, or with all of them, separates nothing: it has no AUC.
+    # AUC is undefined for a graph without edges or with all of them.
     return {name: edges for name, edges in sorted(pairs.items()) if 0 < len(edges) < n * (n - 1)}
 
 
 def edge_keys(edges: pl.DataFrame, nodes: int) -> np.ndarray:
-    """The distinct edges of a graph between different nodes, as u·N + v, sorted."""
+    """Return the distinct off-diagonal edges of a graph as u·N + v, sorted."""
     edges = edges.filter(pl.col("u") != pl.col("v"))
     return np.unique(pair_keys(edges["u"].to_numpy(), edges["v"].to_numpy(), nodes))
 
 
 def attention_rankings(attention: pl.LazyFrame, nodes: int) -> Iterator[tuple[int, str, int | None, Ranking]]:
-    """Seed, label and edge type of each graph in a variant's first and last attention, and its ranking.
+    """Yield seed, label, edge type and ranking of each attention graph in the first and last snapshot.
 
-    The edge type None is the sum over all.
+    Edge type None is the sum over all edge types.
     """
     ends = attention.filter(pl.col("label").is_in(SNAPSHOTS), pl.col("u") != pl.col("v")).collect()
     for (seed, label), rows in ends.group_by("seed", "label", maintain_order=True):
@@ -102,7 +101,7 @@ def attention_rankings(attention: pl.LazyFrame, nodes: int) -> Iterator[tuple[in
 
 
 def weight_ranking(entries: pl.DataFrame, nodes: int) -> Ranking:
-    """The ranking of distinct entries (u, v) off the diagonal by their `weight`."""
+    """Rank distinct off-diagonal entries (u, v) by their `weight`."""
     pairs = pair_keys(entries["u"].to_numpy(), entries["v"].to_numpy(), nodes)
     return ranking(pairs, entries["weight"].to_numpy(), nodes)
 
@@ -110,7 +109,7 @@ def weight_ranking(entries: pl.DataFrame, nodes: int) -> Ranking:
 def variant_agreement(
     trained: TrainedVariant, table: EventTable, graphs: dict[tuple[str, str], np.ndarray]
 ) -> pl.DataFrame:
-    """Rows of the table `attention_auc` for one trained variant; none if it has no attention (GCN, GAT)."""
+    """Return the `attention_auc` rows of one trained variant; empty if it has no attention (GCN, GAT)."""
     attention, nodes = scan_parquet(trained.path("attention")), table.nodes.height
     rows = [
         (seed, edge_type, relation, snapshot, *ranks.agreement(graph), label, len(graph))
@@ -124,7 +123,7 @@ def variant_agreement(
 
 
 def with_pick(rows: pl.DataFrame, relation: str) -> pl.DataFrame:
-    """`rows` with `picked`: the edge type of a seed that is shown when one stands for the model."""
+    """Add `picked`, which marks the edge type that represents each seed."""
     best = (
         rows.filter(
             pl.col("relation") == relation,
@@ -143,10 +142,10 @@ def with_pick(rows: pl.DataFrame, relation: str) -> pl.DataFrame:
 def frequency_agreement(
     table: EventTable, dataset: str, graphs: dict[tuple[str, str], np.ndarray]
 ) -> pl.DataFrame:
-    """The same for counts of a pair's training events instead of attention: what learning must beat.
+    """Return the same rows for the baselines: pairs ranked by their number of training events.
 
-    Variant `frequency` counts events of both kinds, as the models see them; `communication_frequency` leaves
-    out the association events, which are themselves the edges that the final graph gained.
+    Variant `frequency` counts events of both kinds, as the models see them; `communication_frequency`
+    excludes association events, which are the edges added to the final graph.
     """
     n = table.nodes.height
     counted = {
@@ -179,7 +178,7 @@ def frequency_agreement(
 
 
 def attention_auc(lake: Lake) -> pl.DataFrame:
-    """The table `attention_auc` of all trained variants, with the no-learn frequencies beside them."""
+    """Return the table `attention_auc` of all trained variants and the frequency baselines."""
     parts = []
     for dataset in dataset_names(lake):
         table = read_event_table(lake.dataset(dataset))
@@ -190,5 +189,5 @@ def attention_auc(lake: Lake) -> pl.DataFrame:
 
 
 def write_attention_auc(lake: Lake) -> dict[str, int]:
-    """Write `results/attention_auc.parquet` and return its row count by its name."""
+    """Write `results/attention_auc.parquet` and return its row count by table name."""
     return write_results(lake, {ATTENTION_AUC.name: attention_auc(lake)})

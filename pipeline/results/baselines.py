@@ -1,9 +1,9 @@
-"""Predictors that learn nothing: who-interacts-next from counts and memories, ranked by the models' own rule.
+"""Baselines without learning: rank the next partner by counts and recency, with the models' ranking rule.
 
-Every predictor is causal: an event is ranked from what happened before it in the table's order. A *frozen*
-one stops looking at the end of training (the validation period included); an *online* one goes on observing
-test events of both kinds, as the models do. A predictor `by_role` knows who acts and who is acted on; to
-every other one a pair has no direction: an event counts for both its nodes.
+Every predictor is causal: it ranks an event from earlier events only. A *frozen* predictor stops observing at
+the end of training (validation included); an *online* one also observes test events of both kinds, as the
+models do. A `by_role` predictor distinguishes source from target; for all others a pair is undirected, and an
+event counts for both its nodes.
 """
 
 from collections.abc import Iterator
@@ -36,12 +36,12 @@ from pipeline.schemas import BASELINES
 if TYPE_CHECKING:
     from pipeline.results.exact_ranks import Memory
 
-DECAY = timedelta(days=4)  # popularity fades by e in this time
+DECAY = timedelta(days=4)  # popularity decays by a factor e in this time
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """What orders candidates as the next target of every node and as the next to act on it.
+    """A baseline: scores that rank the candidate targets of a source, and the candidate actors of a target.
 
     Unless the predictor is `by_role`, both are the same.
     """
@@ -54,40 +54,40 @@ class Predictor:
 
     @property
     def frozen(self) -> "Predictor":
-        """The same, but it stops looking when the test period begins."""
+        """The same predictor without updates from the test period."""
         return replace(self, targets=self.targets.frozen, actors=self.actors.frozen)
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Events as predictors see them: those before the test period at once, the others as they happen."""
+    """Events as predictors observe them: those before the test period in advance, test events one by one."""
 
     events: pl.DataFrame  # in order, with idx, u, v, split and created_at
     pairs: Pairs
 
     @cached_property
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Who acts and who is acted on: (E,) each."""
+        """Sources and targets of the events: (E,) each."""
         return self.events["u"].to_numpy().astype(np.int64), self.events["v"].to_numpy().astype(np.int64)
 
     @cached_property
     def known_from(self) -> np.ndarray:
-        """The idx of the first event that knows of each event: (E,)."""
+        """The idx of the first event that may use each event: (E,)."""
         return self.events["idx"].to_numpy().astype(np.int64) + 1
 
     @cached_property
     def in_test(self) -> np.ndarray:
-        """Which events are of the test period: (E,)."""
+        """Mask of the events of the test period: (E,)."""
         return (self.events["split"] == TEST).to_numpy()
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How many events have joined each event's pair once it has happened, in either direction: (E,)."""
+        """Running number of events of each event's pair, that event included, in either direction: (E,)."""
         low, high = pl.min_horizontal("u", "v"), pl.max_horizontal("u", "v")
         return self.events.select(pl.int_range(1, pl.len() + 1).over(low, high)).to_series().to_numpy()
 
     def memory(self, forth: np.ndarray | int, back: np.ndarray | int) -> "Memory":
-        """What events leave with their pairs: each lifts (u, v) to its `forth`, (v, u) to its `back`."""
+        """Return pair scores that each event raises, of (u, v) to its `forth` and of (v, u) to its `back`."""
         from pipeline.results.exact_ranks import Changes, Memory
 
         u, v = self.nodes
@@ -100,7 +100,7 @@ class Observed:
         return Memory(self.pairs, scores, Changes(first, places[test].ravel(), values[test].ravel()))
 
     def popularity(self, memory: "Memory", nodes: np.ndarray, values: np.ndarray) -> "Memory":
-        """`memory` with popularity behind it: events lift `nodes` (E, R) to `values` (E, R)."""
+        """Return `memory` with a second criterion: events raise popularity of `nodes` (E, R) to `values`."""
         from pipeline.results.exact_ranks import Changes
 
         popularity = np.zeros(self.pairs.nodes, np.int64)
@@ -112,7 +112,7 @@ class Observed:
 
 
 def predictors(table: EventTable) -> Iterator[Predictor]:
-    """Every no-learn predictor of a dataset."""
+    """Yield every baseline of a dataset."""
     pairs = Pairs.of(table.nodes.height, table.events, table.associations, table.association_events)
     observed = Observed(table.events, pairs)
     nobody, counted = observed.memory(0, 0), observed.memory(observed.counts, observed.counts)
@@ -131,14 +131,14 @@ def predictors(table: EventTable) -> Iterator[Predictor]:
 
 
 def undirected(name: str, memory: "Memory", relation: str | None = None) -> Predictor:
-    """A predictor to which a pair has no direction."""
+    """Return a predictor that ignores the direction of pairs."""
     return Predictor(name, memory, memory, relation)
 
 
 def decayed_popularity(observed: Observed, *, by_role: bool) -> Predictor:
-    """Nodes by their events, an event's weight fading by e every `DECAY`.
+    """Rank nodes by their number of events, each event decayed by a factor e every `DECAY`.
 
-    By role, a target is ordered by the events it received, an actor by those it began.
+    By role, targets are ranked by events received, actors by events initiated.
     """
     nobody = observed.memory(0, 0)
     name = "decayed_popularity_by_role" if by_role else "decayed_popularity"
@@ -146,15 +146,15 @@ def decayed_popularity(observed: Observed, *, by_role: bool) -> Predictor:
 
 
 def recency_then_popularity(observed: Observed, *, by_role: bool) -> Predictor:
-    """Partners by their last event, then everyone else by decayed popularity.
+    """Rank partners by their last event, then all other nodes by decayed popularity.
 
-    By role, those the node acted on come first (or, for actors, those who acted on it), by the last time;
-    then those met only the other way round.
+    By role, partners in the queried direction (those the node acted on or, for actors, those who acted on it)
+    come first, by their last event; then partners in the opposite direction only.
     """
     when = observed.known_from
     if not by_role:
         return then_popularity(observed, undirected("recency_then_popularity", observed.memory(when, when)))
-    # Lifts an event in the asked direction above every one in the other.
+    # Scores events in the queried direction above all events in the opposite one.
     same_way = when + observed.events.height + 1
     targets, actors = observed.memory(same_way, when), observed.memory(when, same_way)
     return then_popularity(
@@ -163,7 +163,7 @@ def recency_then_popularity(observed: Observed, *, by_role: bool) -> Predictor:
 
 
 def then_popularity(observed: Observed, predictor: Predictor) -> Predictor:
-    """The predictor with decayed popularity behind its pairs: of the role that is asked for, or of both."""
+    """Add decayed popularity as second criterion: in the queried role if `by_role`, else in both roles."""
     u, v = (of[:, None] for of in observed.nodes)  # (E, 1)
     both = np.concatenate([u, v], 1)  # (E, 2)
     as_target, as_actor = (v, u) if predictor.by_role else (both, both)
@@ -175,16 +175,16 @@ def then_popularity(observed: Observed, predictor: Predictor) -> Predictor:
 
 
 def running_count(nodes: np.ndarray) -> np.ndarray:
-    """How often each of `nodes` (E, R) has occurred up to there."""
+    """Count the occurrences of each of `nodes` (E, R) up to and including its own."""
     occurred = pl.DataFrame({"node": nodes.ravel()}).select(pl.int_range(1, pl.len() + 1).over("node"))
     return occurred.to_series().to_numpy().reshape(nodes.shape)
 
 
 def fading(events: pl.DataFrame, nodes: np.ndarray) -> np.ndarray:
-    """The popularity of each of `nodes` (E, R) once its event has happened, as the place of its value.
+    """Return the dense rank, from 1, of the decayed popularity of `nodes` (E, R) after each event: (E, R).
 
-    The value is log Σ exp(tᵢ / `DECAY`) over the node's events. The order of Σ exp(−(t − tᵢ) / `DECAY`) is
-    the same at every t, and a logarithm does not overflow however long the stream.
+    The ranked value is log Σ exp(tᵢ / `DECAY`) over the node's events. Σ exp(−(t − tᵢ) / `DECAY`) has the
+    same order at every t, and the logarithm does not overflow on long streams.
     """
     at = (events["created_at"] - events["created_at"][0]).dt.total_microseconds().to_numpy()
     exponents = np.repeat(at / (DECAY / timedelta(microseconds=1)), nodes.shape[1])
@@ -200,10 +200,10 @@ EITHER_WAY = [pl.min_horizontal("u", "v").alias("low"), pl.max_horizontal("u", "
 
 
 def associate_predictors(table: EventTable, relation: str, counted: "Memory") -> Iterator[Predictor]:
-    """Random among associates, and training frequency within associates, for one relation.
+    """Yield two baselines for one relation: random among associates, and training frequency among associates.
 
-    Associates are those of the graph at the end of training, in either direction, and those who form a tie
-    during the test period, from the first later event on. A tie that dissolves leaves no event, so it stays.
+    Associates are neighbours in the graph at the end of training, in either direction, and pairs that form a
+    tie in the test period, from the next event on. Dissolved ties remain, because they leave no event.
     """
     from pipeline.results.exact_ranks import Changes, Memory
 
@@ -212,14 +212,14 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
     start = pl.lit(table.metadata["split"]["test_start"]).str.to_datetime(time_unit="us")
     events = table.association_events.filter(pl.col("relation") == relation)
     ties, before = events.filter(pl.col("created_at") >= start), events.filter(pl.col("created_at") < start)
-    # The final graph may be that of the last event: ties that form in the test period are not there yet.
+    # The final graph may include ties formed in the test period: remove them.
     to_come = ties.select(EITHER_WAY).join(before.select(EITHER_WAY), on=["low", "high"], how="anti")
     graph = graph.with_columns(EITHER_WAY).join(to_come, on=["low", "high"], how="anti")
     at_end, formed = both_ways(graph, pairs), both_ways(ties, pairs)
     later = table.events["created_at"].search_sorted(ties["created_at"], side="right")
     first = np.tile(later.to_numpy()[(ties["u"] != ties["v"]).to_numpy()].astype(np.int64), 2)
     order = np.argsort(first, kind="stable")
-    # An associate without a common event comes before everyone who is no associate.
+    # An associate without a common event still ranks above all non-associates.
     for name, value in (
         (ASSOCIATES, np.ones_like(counted.scores)),
         ("frequency_within_associates", counted.scores + 1),
@@ -231,7 +231,7 @@ def associate_predictors(table: EventTable, relation: str, counted: "Memory") ->
 
 
 def predictor_ranks(predictor: Predictor, events: pl.DataFrame) -> pl.DataFrame:
-    """The ranks of a predictor that learns nothing: `idx`, `rank_v` and `rank_u` of `events` in order."""
+    """Return a baseline's ranks of `events`, in order: columns `idx`, `rank_v` and `rank_u`."""
     idx, u, v = (events[column].to_numpy() for column in ("idx", "u", "v"))  # (E,)
     return events.select(
         "idx",
@@ -241,9 +241,9 @@ def predictor_ranks(predictor: Predictor, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def baselines(table: EventTable) -> pl.DataFrame:
-    """The table `baselines` of one dataset: every predictor on the test communications.
+    """Return the table `baselines` of one dataset: every baseline on the test communications.
 
-    It is stored beside the event table, as `baselines.parquet`.
+    It is stored as `baselines.parquet` beside the event table. Raises ValueError without test communications.
     """
     events = table.events.filter(pl.col("split") == TEST, pl.col("kind") == COMMUNICATION_KIND)
     if events.is_empty():
@@ -267,9 +267,9 @@ def baselines(table: EventTable) -> pl.DataFrame:
 
 
 def expected_in_random_order(candidates: int) -> list[pl.Expr]:
-    """Replace HITS@k and MRR by those expected of so many candidates in uniformly random order.
+    """Return expressions that set HITS@k and MRR to their expectation over random orders of `candidates`.
 
-    The mean rank that ties share is already the expected rank, so MAR stays.
+    MAR is unchanged: the mean rank of ties is already the expected rank.
     """
     expected = {metric.name: min(k, candidates) / candidates for k, metric in HITS_AT.items()}
     expected[MRR.name] = sum(1 / place for place in range(1, candidates + 1)) / candidates
@@ -281,7 +281,7 @@ def expected_in_random_order(candidates: int) -> list[pl.Expr]:
 
 
 def baseline_scores(ranked: pl.DataFrame) -> pl.DataFrame:
-    """A baseline's metrics in one row: of all ranked events, and again of those whose pair was never seen."""
+    """Aggregate metrics into one row: over all ranked events, and over those of never-seen pairs."""
     strangers = ranked.filter(pl.col("pair") == NEVER_SEEN).select(metric_aggregations())
     return pl.concat(
         [ranked.select(metric_aggregations()), strangers.select(pl.all().name.prefix("never_seen_"))],

@@ -1,4 +1,4 @@
-"""Digests of a home's results and of everything they are made from: unchanged results are not made again."""
+"""Digests of a home's results and of their inputs, to skip rebuilding unchanged results."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from pipeline.lake import Lake, file_sha256, write_json
 from pipeline.machine import PACKAGES, PROJECT
 from pipeline.sources.gharchive.account import read_account, unreadable
 
-# Files below a home that results are read from. Weights are none of them: no result loads a model.
+# Input files of the results, relative to the home. Weights are excluded: no result loads a model.
 INPUTS = (
     "datasets/*/*.json",
     "datasets/*/*.parquet",
@@ -28,7 +28,7 @@ CODE = ("*.py", "*.sql", "*.html", "*.css", "*.js")
 
 
 def digest_inputs(lake: Lake, datasets: Iterable[str]) -> str:
-    """Digest what decides the results: the files they are read from, code, packages, the home's path."""
+    """Digest all inputs of the results: data files, code, package versions, the home's path."""
     files = sorted({path for pattern in INPUTS for path in lake.home.glob(pattern)})
     code = sorted({path for pattern in CODE for path in (PROJECT / "pipeline").rglob(pattern)})
     packages = [f"{package} {version(package)}" for package in (*PACKAGES, *DRAWING)]
@@ -45,42 +45,42 @@ def digest_inputs(lake: Lake, datasets: Iterable[str]) -> str:
 
 
 def describe_day(path: Path) -> str:
-    """Describe what was read of an archive day; that a missing hour was asked for again is no change."""
+    """Describe the ledger of an archive day; `fetched_at` is excluded, so a mere retry changes nothing."""
     account = read_account(path)
     text = unreadable(path) if account is None else account.drop("fetched_at", strict=False).write_csv()
     return f"{path.name} {text}"
 
 
 def digest_results(lake: Lake) -> str:
-    """Digest the result tables, figures, the warehouse and the report."""
+    """Digest the result tables, figures, warehouse and report."""
     files = [*lake.results.glob("*.parquet"), *lake.figures.glob("*/*"), lake.warehouse, lake.report]
     return digest_lines(file_lines(lake.home, sorted(files)))
 
 
 def are_results_current(lake: Lake, inputs: str) -> bool:
-    """Tell whether the results were made from these inputs, and no file of them was changed or lost since."""
+    """Return whether the results were built from these inputs and no result file has changed since."""
     try:
         noted = json.loads(noted_digests(lake).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # none yet, or damaged: the results are made
+    except (OSError, ValueError):  # missing or damaged: rebuild
         return False
     return noted == {"inputs": inputs, "results": digest_results(lake)}
 
 
 def note_results(lake: Lake, inputs: str) -> None:
-    """Note from which inputs the present results were made."""
+    """Record the inputs from which the present results were built."""
     write_json({"inputs": inputs, "results": digest_results(lake)}, noted_digests(lake))
 
 
 def noted_digests(lake: Lake) -> Path:
-    """Locate the digests of the last results."""
+    """Return the path of the recorded digests."""
     return lake.results / "digests.json"
 
 
 def file_lines(root: Path, files: Iterable[Path]) -> list[str]:
-    """Describe each file by its path below `root` and the digest of its bytes."""
+    """Describe each file by its path below `root` and the SHA-256 of its content."""
     return [f"{path.relative_to(root)} {file_sha256(path)}" for path in files if path.is_file()]
 
 
 def digest_lines(lines: Iterable[str]) -> str:
-    """Digest lines of text."""
+    """Return the SHA-256 of lines of text."""
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

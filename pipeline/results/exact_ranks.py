@@ -1,9 +1,9 @@
-"""Exact ranks of partners among all nodes, from what is remembered of pairs that meet and of single nodes.
+"""Exact ranks of partners among all nodes, from sparse pair scores and node popularity.
 
-A node's candidates are ordered by a score of the pair; all whose pair has none come behind them, by their
-popularity. So a rank asks only for the node's own partners and for how many nodes are more popular than one:
-a tree of counts tells that in the logarithm of the number of values. Nothing has a place for each of N × N
-pairs, or for each candidate of each event, and ranks are those of `pipeline.results.metrics.mid_ranks`.
+A node's candidates are ordered by pair score; unscored candidates follow, by popularity. A rank therefore
+needs only the node's own partners and the number of more popular nodes, which a Fenwick tree counts in
+logarithmic time. No N × N or events × candidates array is allocated. Ranks equal those of
+`pipeline.results.metrics.mid_ranks`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ NOTHING = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Changes:
-    """Values that rise while events happen, in order: each is known from the event `first` on."""
+    """Score increases in event order, each in effect from the event `first` on."""
 
     first: np.ndarray = field(default_factory=NOTHING.copy)  # (K,) idx of that event
     place: np.ndarray = field(default_factory=NOTHING.copy)  # (K,) the pair or node
@@ -27,23 +27,24 @@ class Changes:
 
 @dataclass(frozen=True)
 class Memory:
-    """What orders the candidates of every node: scores of pairs, then popularity; and how both rise."""
+    """Candidate scores of a predictor: pair scores, then node popularity, with their increases over time."""
 
     pairs: Pairs
-    scores: np.ndarray  # (P,) int64, 0 for none
+    scores: np.ndarray  # (P,) int64, 0 if unscored
     changes: Changes = Changes()
-    popularity: np.ndarray | None = None  # (N,) int64, 0 for nobody
+    popularity: np.ndarray | None = None  # (N,) int64
     popularity_changes: Changes = Changes()
 
     @property
     def frozen(self) -> "Memory":
-        """The same, but it stops looking."""
+        """The same scores without later increases."""
         return replace(self, changes=Changes(), popularity_changes=Changes())
 
     def ranks(self, idx: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """The 0-based rank of each event's target among all but its source, by the rule of `mid_ranks`.
+        """Return the 0-based rank of each event's target among all nodes but its source, as in `mid_ranks`.
 
-        Events are in order; what becomes known at or before an event is known to it.
+        Events must be in order; increases with `first` ≤ idx apply before an event is ranked. Raises
+        ValueError if a source equals its target.
         """
         if (source == target).any():
             raise ValueError("target equals source in a row; a node is never its own candidate")
@@ -79,7 +80,7 @@ def ranks_in_order(  # noqa: ANN201 - compiled for these arrays
     later_value,  # noqa: ANN001
     tree,  # noqa: ANN001
 ):
-    """The pass over events. `tree` counts nodes by popularity, as a Fenwick tree with a root at 0 unused."""
+    """Rank the events in one pass; `tree` is a Fenwick tree of node counts by popularity, index 0 unused."""
     for node in range(len(popularity)):
         add_popularity(tree, popularity[node], 1)
     ranks = np.empty(len(idx))
@@ -105,7 +106,7 @@ def ranks_in_order(  # noqa: ANN201 - compiled for these arrays
             for place in range(first[a], first[a + 1]):
                 above += scores[place] > own
                 level += scores[place] == own
-        else:  # behind all that have a score, among those that have none
+        else:  # after all scored candidates, among the unscored
             popular = popularity[b]
             above = len(popularity) - up_to(tree, popular) - (popularity[a] > popular)
             level = up_to(tree, popular) - up_to(tree, popular - 1) - (popularity[a] == popular)
@@ -119,7 +120,7 @@ def ranks_in_order(  # noqa: ANN201 - compiled for these arrays
 
 @njit(cache=True)
 def add_popularity(tree, value, many):  # noqa: ANN001, ANN201
-    """So many nodes more have this popularity."""
+    """Add `many` nodes of this popularity to the tree."""
     place = value + 1
     while place < len(tree):
         tree[place] += many
@@ -128,7 +129,7 @@ def add_popularity(tree, value, many):  # noqa: ANN001, ANN201
 
 @njit(cache=True)
 def up_to(tree, value):  # noqa: ANN001, ANN201
-    """How many nodes have this popularity at most."""
+    """Count the nodes of at most this popularity."""
     place, many = value + 1, 0
     while place > 0:
         many += tree[place]

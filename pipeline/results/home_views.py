@@ -1,10 +1,10 @@
-"""Views of the warehouse over a home's Parquet files: what is too large to copy.
+"""Warehouse views over a home's Parquet files, for data too large to copy.
 
-A view stores the path of its files as text, which DuckDB computes from settings, variables and literals.
-The path begins at the session's variable `ldg_home`; else in the folder of the database that the session
-opened, which the default of `temp_directory` names (`<database>.tmp`); else at the home the warehouse was
-built at. Only the variable is trusted: otherwise each query checks that the warehouse lies in that folder,
-because a session may have set a temporary folder of its own, or opened another home and attached this one.
+A view stores its file path as an SQL expression, evaluated from settings, variables and literals. The path
+starts at the session variable `ldg_home`; else at the folder of the database that the session opened, taken
+from the default of `temp_directory` (`<database>.tmp`); else at the home where the warehouse was built. Only
+the variable is trusted. In the other cases each query checks that the warehouse lies in that folder, because
+a session may have changed its temporary folder, or opened another home and attached this one.
 """
 
 import duckdb
@@ -42,13 +42,13 @@ create macro is_home_certain() as getvariable('ldg_home') is not null or (
 
 
 def create_home_macros(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """Create the macros that find the home's files, and that refuse those of another home."""
+    """Create the macros that locate the home's files and reject those of another home."""
     beside = sql_literal(f"/{lake.warehouse.name}.tmp")
     warehouse.execute(HOME_MACROS.format(beside=beside, home=sql_literal(str(lake.home.resolve()))))
 
 
 def add_archive_views(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """`github_events` and `quarantine`, over the files of all days."""
+    """Create the views `github_events` and `quarantine` over the files of all days."""
     for table, folder in ((GITHUB_EVENTS, lake.github_events), (QUARANTINE, lake.github_quarantine)):
         pattern = f"{folder.relative_to(lake.home).as_posix()}/*/*.parquet"
         columns = casts(table.columns)
@@ -57,7 +57,7 @@ def add_archive_views(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 
 def add_training_views(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """`rankings` and others, over the files of all current trainings: a file's folder says whose it is."""
+    """Create `rankings` and similar views over the files of current trainings, joined by their folder."""
     for table in TRAINING_VIEWS.values():
         names, records = table.columns[:3], table.columns[3:]
         pattern = f"{lake.models.relative_to(lake.home).as_posix()}/*/*/{table.name}.parquet"
@@ -73,7 +73,7 @@ def add_training_views(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None
 def add_view(
     warehouse: duckdb.DuckDBPyConnection, lake: Lake, table: Table, pattern: str, select: str
 ) -> None:
-    """A view with its comments; an empty table while the home has no file that fits `pattern`."""
+    """Create a view with comments, or an empty table while no file of the home matches `pattern`."""
     if next(lake.home.glob(pattern), None) is None:
         create(warehouse, table)
     else:
@@ -82,11 +82,11 @@ def add_view(
 
 
 def scan_sql(pattern: str, *options: str) -> str:
-    """The files below the home; their folders are no columns."""
+    """Return the SQL that reads the home's files matching `pattern`; folders do not become columns."""
     listed = ", ".join((f"home_files({sql_literal(pattern)})", "hive_partitioning = false", *options))
     return f"read_parquet({listed}) files"
 
 
 def casts(columns: tuple[Column, ...]) -> str:
-    """Columns of the files, each of its type."""
+    """Return a select list that casts each file column to its type."""
     return ", ".join(f'files."{column.name}"::{column.sql_type} as "{column.name}"' for column in columns)

@@ -1,4 +1,4 @@
-"""Whether learning is worth it: models against predictors that learn nothing, as the warehouse has them."""
+"""Comparison of trained models with baselines, read from the warehouse."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import duckdb
 
 
 def datasets_lost(warehouse: Path) -> list[str]:
-    """The datasets on which no trained model ranks better than every predictor that learns nothing."""
+    """Return the datasets on which no trained model beats its best baseline."""
     with duckdb.connect(str(warehouse), read_only=True) as connection:
         rows = connection.sql(
             "select dataset from leaderboard where learns and not stale group by dataset "

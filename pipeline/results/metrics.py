@@ -1,4 +1,4 @@
-"""How well who-interacts-next was ranked: the ranking rule, its metrics and their result tables."""
+"""Link prediction metrics: the ranking rule, the metrics and their result tables."""
 
 from datetime import datetime, timedelta
 
@@ -19,17 +19,17 @@ from pipeline.schemas import (
 )
 
 MOST_SLOTS = 10
-# Lengths of a time slot below one day; from there on a slot is a whole number of days.
+# Slot lengths below one day; longer slots are whole days.
 SHORT_SLOTS = tuple(
     timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720)
 )
 
 
 def mid_ranks(scores: np.ndarray, target: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """The 0-based rank of each row's target among every node but its source; ties share the mean rank.
+    """Return the 0-based rank of each row's target among all nodes but its source; ties share the mean rank.
 
-    `scores` (E, N) holds each event's scores of all nodes, higher is likelier. `target` and `source` (E,)
-    are numbers of nodes.
+    `scores` (E, N) holds each event's scores of all nodes, higher is likelier. `target` and `source` (E,) are
+    node numbers. Raises ValueError for NaN scores and for rows whose target equals the source.
     """
     if (target == source).any():
         raise ValueError("target equals source in a row; a node is never its own candidate")
@@ -39,7 +39,7 @@ def mid_ranks(scores: np.ndarray, target: np.ndarray, source: np.ndarray) -> np.
 
 
 def unchecked_ranks(scores: np.ndarray, target: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """`mid_ranks` of scores that may have NaN: the rank of such a row means nothing."""
+    """Compute `mid_ranks` without checks; the rank of a row with NaN is meaningless."""
     rows = np.arange(len(target))
     own = scores[rows, target]  # (E,)
     of_source = scores[rows, source]  # (E,)
@@ -49,10 +49,10 @@ def unchecked_ranks(scores: np.ndarray, target: np.ndarray, source: np.ndarray) 
 
 
 def metric_aggregations() -> list[pl.Expr]:
-    """Aggregations of the columns rank_v and rank_u of events: their number, MAR, HITS@k and MRR.
+    """Return aggregations of the columns rank_v and rank_u: number of events, MAR, HITS@k and MRR.
 
-    Each event counts once: a metric is first averaged over the event's two directions. HITS@k counts ranks
-    0 to k − 1: a tie across the edge of the top k, whose mean rank is k − ½, is no hit.
+    Metrics are averaged over an event's two directions first, so each event counts once. HITS@k counts ranks
+    0 to k − 1: a tie across the top-k boundary, whose mean rank is k − ½, is not a hit.
     """
     rank_v, rank_u = pl.col("rank_v").cast(pl.Float64), pl.col("rank_u").cast(pl.Float64)
     return [
@@ -69,9 +69,10 @@ def metric_aggregations() -> list[pl.Expr]:
 
 
 def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
-    """A variant's rankings beside their events; refused when communications are missing.
+    """Join a variant's rankings with their events; raise ValueError if communications are missing.
 
-    A training that ranks some of the communications of a large network says how many in `model.json`.
+    If a training ranks only a sample of the communications, `ranked` in `model.json` holds the expected
+    counts.
     """
     ranked = trained.read("rankings").join(with_history(table.events).drop("split"), on="idx", how="left")
     if ranked["kind"].null_count():
@@ -94,7 +95,7 @@ def ranked_events(trained: TrainedVariant, table: EventTable) -> pl.DataFrame:
 
 
 def with_history(events: pl.DataFrame) -> pl.DataFrame:
-    """`events` with `pair`: whether an earlier event, of any kind and direction, joined the two nodes."""
+    """Add `pair`: whether an earlier event of any kind and direction joined the two nodes."""
     low, high = pl.min_horizontal("u", "v"), pl.max_horizontal("u", "v")
     first = pl.col("idx").min().over(low, high)
     return events.with_columns(
@@ -103,7 +104,7 @@ def with_history(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def slot_length(first: datetime, last: datetime) -> timedelta:
-    """The shortest round length that cuts the time from `first` to `last` into at most ten slots."""
+    """Return the shortest round length that divides `first` to `last` into at most ten slots."""
     for length in SHORT_SLOTS:
         if slot_number(last, slot_origin(first, length), length) < MOST_SLOTS:
             return length
@@ -112,18 +113,18 @@ def slot_length(first: datetime, last: datetime) -> timedelta:
 
 
 def slot_origin(first: datetime, length: timedelta) -> datetime:
-    """The round moment at or before `first` where the first slot starts."""
+    """Return the start of the first slot: `first` rounded down to `length`, or to midnight for whole days."""
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight + (first - midnight) // length * length if length < timedelta(days=1) else midnight
 
 
 def slot_number(moment: datetime, origin: datetime, length: timedelta) -> int:
-    """Which slot, from 0, a moment falls into."""
+    """Return the 0-based index of the slot that contains a moment."""
     return (moment - origin) // length
 
 
 def by_slot(ranked: pl.DataFrame, table: EventTable) -> pl.DataFrame:
-    """Metrics of the test communications per time slot; a slot without any has no row."""
+    """Aggregate metrics of the test communications per time slot; empty slots have no row."""
     times = table.events.filter(pl.col("split") == TEST)["created_at"]
     first, last = times.min(), times.max()
     assert isinstance(first, datetime)
@@ -145,7 +146,7 @@ def by_slot(ranked: pl.DataFrame, table: EventTable) -> pl.DataFrame:
 
 
 def by_group(ranked: pl.DataFrame) -> pl.DataFrame:
-    """Metrics per kind and type of event, and for communications whether their pair was seen before."""
+    """Aggregate metrics per kind and type of event and, for communications, per seen or never-seen pair."""
     groupings = {
         "kind": ranked,
         "type": ranked,
@@ -161,7 +162,7 @@ def by_group(ranked: pl.DataFrame) -> pl.DataFrame:
 
 
 def link_prediction(lake: Lake) -> dict[str, pl.DataFrame]:
-    """The tables `link_prediction`, `…_by_slot` and `…_by_group` of all trained variants, by name."""
+    """Return the tables `link_prediction`, `…_by_slot` and `…_by_group` of all trained variants, by name."""
     tables = (LINK_PREDICTION, LINK_PREDICTION_BY_SLOT, LINK_PREDICTION_BY_GROUP)
     parts: dict[str, list[pl.DataFrame]] = {table.name: [] for table in tables}
     for dataset in dataset_names(lake):
@@ -177,13 +178,13 @@ def link_prediction(lake: Lake) -> dict[str, pl.DataFrame]:
 
 
 def by_split(ranked: pl.DataFrame) -> pl.DataFrame:
-    """Metrics of the communications per split."""
+    """Aggregate metrics of the communications per seed and split."""
     communications = ranked.filter(pl.col("kind") == COMMUNICATION_KIND)
     return communications.group_by("seed", "split").agg(metric_aggregations()).sort("seed", "split")
 
 
 def training_curves(lake: Lake) -> pl.DataFrame:
-    """The table `training_curves` of all trained variants."""
+    """Return the table `training_curves` of all trained variants."""
     return stacked(
         (
             trained.named(trained.read("curves"), TRAINING_CURVES)
@@ -195,10 +196,10 @@ def training_curves(lake: Lake) -> pl.DataFrame:
 
 
 def write_link_prediction(lake: Lake) -> dict[str, int]:
-    """Write the three link prediction tables under `results/` and return their row counts by name."""
+    """Write the three link prediction tables under `results/` and return their row counts by table name."""
     return write_results(lake, link_prediction(lake))
 
 
 def write_training_curves(lake: Lake) -> dict[str, int]:
-    """Write `results/training_curves.parquet` and return its row count by its name."""
+    """Write `results/training_curves.parquet` and return its row count by table name."""
     return write_results(lake, {TRAINING_CURVES.name: training_curves(lake)})

@@ -1,4 +1,4 @@
-"""The stored predictions of all current trainings, with names and with what carries them."""
+"""Stored predictions of all current trainings, with names and reasons."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from pipeline.schemas import NAMED_PREDICTIONS, REASONS
 
 
 def predictions(lake: Lake) -> pl.DataFrame:
-    """The table `predictions`: the likeliest next partners of every node, by every current training."""
+    """Return the table `predictions`: every node's likeliest next partners, by every current training."""
     parts = [pl.DataFrame(schema=NAMED_PREDICTIONS.types)]
     for dataset in dataset_names(lake):
         names = read_parquet(lake.dataset(dataset) / "nodes.parquet").select("node", "name")
@@ -26,21 +26,21 @@ def predictions(lake: Lake) -> pl.DataFrame:
 
 
 def with_reasons(trained: TrainedVariant) -> pl.DataFrame:
-    """The first seed's predictions by node and rank, with `probability`, `reasons` and `edge_type`.
+    """Return the first seed's predictions by node and rank, with `probability`, `reasons` and `edge_type`.
 
-    A model that gives reasons gives probabilities as densities; without reasons all three are null.
+    The three columns are null for a model without reasons; otherwise `probability` is the model's density.
     """
     rows = trained.of_first_seed("predictions").sort("node", "rank")
     if not trained.has_rows(REASONS.name):
         absent = {"probability": pl.Float64, "reasons": pl.String, "edge_type": pl.Int32}
         return rows.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in absent.items())
     reasons = trained.read(REASONS.name)
-    if "edge_type" not in reasons.columns:  # of an earlier version
+    if "edge_type" not in reasons.columns:  # written by an earlier version
         reasons = reasons.with_columns(edge_type=pl.lit(None, pl.Int32))
     explained = rows.join(reasons, on=["seed", "node", "partner"], how="left", maintain_order="left")
     return explained.rename({"why": "reasons"}).with_columns(probability=pl.col("density"))
 
 
 def along(why: str, edge_type: int | None) -> str:
-    """Reasons in words, with the edge along which the event comes."""
+    """Append the edge type to a reason, if there is one."""
     return why if edge_type is None else f"{why}; along edge type {edge_type}"

@@ -1,4 +1,4 @@
-"""What the paper prints in its Tables 2, 3 and 4, as data to hold beside ours, and when ours reaches it."""
+"""The paper's Tables 2, 3 and 4 as data, and the bounds at which our results count as reaching them."""
 
 from collections.abc import Sequence
 
@@ -22,10 +22,10 @@ from pipeline.variant_names import ldg_name
 from pipeline.variants import DYREP, LDG_FREQUENCY, dyrep_on, in_print_order
 
 SOCIAL_EVOLUTION, GITHUB = "Social Evolution", "GitHub"
-# Published AUCs have no standard deviation; this many points below one still count as reaching it.
+# Published AUCs have no standard deviation; up to this many points below still count as reached.
 AUC_SLACK = 5
 
-# Statistic, how the paper prints its name, Social Evolution, GitHub.
+# Statistic, printed name, Social Evolution, GitHub.
 TABLE_2 = (
     ("nodes", "# nodes", 83, 284),
     ("initial_associations", "# initial associations", 575, 149),
@@ -36,7 +36,7 @@ TABLE_2 = (
     ("test_associations", "# test assoc events", 73, 415),
 )
 
-# Data, variant (DyRep stands on CloseFriend and on Follow);
+# Data, variant (DyRep uses CloseFriend and Follow);
 # MAR mean and std of concat, of bilinear; HITS@10 mean and std of concat, of bilinear.
 TABLE_3 = (
     (SOCIAL_EVOLUTION, DYREP, 16.0, 3.0, 11.0, 1.2, 0.47, 0.05, 0.59, 0.06),
@@ -65,22 +65,22 @@ TABLE_4: tuple[tuple[str, str, int, int, int, int], ...] = (
 
 
 def bound_to_reach(metric: Metric, mean: float, std: float) -> float:
-    """The worst mean that still reaches a published one: one published standard deviation from it.
+    """Return the worst mean that still reaches a published one: one published standard deviation from it.
 
-    Rounded, because .27 - .03 is a little more than .24, and a cell of .24 would not reach it.
+    Rounded, because .27 - .03 slightly exceeds .24, so that a cell of .24 would miss its bound.
     """
     return round(mean + std if metric.lower_is_better else mean - std, 6)
 
 
 def auc_bound(published: int) -> int:
-    """The lowest AUC (%) that still reaches a published one, which comes without a standard deviation."""
+    """Return the lowest AUC (%) that still reaches a published one, which has no standard deviation."""
     return published - AUC_SLACK
 
 
 def printed_beside_bounds(
     cells: Sequence[tuple[float, float | None]], metric: Metric
 ) -> list[tuple[str, bool | None]]:
-    """Values beside their bounds, printed and judged as the views do it; no bound, no verdict."""
+    """Format values and compare them with their bounds as the views do; None where there is no bound."""
     frame = pl.DataFrame(cells, {"value": pl.Float64, "bound": pl.Float64}, orient="row")
     with duckdb.connect() as memory:
         create_macros(memory)
@@ -93,12 +93,12 @@ def printed_beside_bounds(
 
 
 def published_frame(table: Table, rows: Sequence[Sequence[object]]) -> pl.DataFrame:
-    """What the paper prints, as a frame of this table."""
+    """Return rows as a frame with the types of `table`."""
     return pl.DataFrame(rows, schema=table.types, orient="row")
 
 
 def printed_metrics() -> pl.DataFrame:
-    """How each metric is printed."""
+    """Return titles, descriptions, directions and decimals of the metrics."""
     rows = [
         (metric.name, metric.title, metric.description, metric.lower_is_better, metric.decimals, position)
         for position, metric in enumerate(METRICS)
@@ -107,7 +107,7 @@ def printed_metrics() -> pl.DataFrame:
 
 
 def published_table_2() -> pl.DataFrame:
-    """Published statistics, one row per statistic of one of the paper's data sets."""
+    """Return published statistics, one row per statistic and data set of the paper."""
     rows = [
         (paper, position, statistic, printed, value)
         for position, (statistic, printed, *values) in enumerate(TABLE_2)
@@ -117,12 +117,12 @@ def published_table_2() -> pl.DataFrame:
 
 
 def published_table_3() -> pl.DataFrame:
-    """Published MAR and HITS@10, one row per variant on one of the paper's data sets."""
+    """Return published MAR and HITS@10, one row per variant and data set of the paper."""
     return published_frame(PUBLISHED_TABLE_3, TABLE_3)
 
 
 def cells() -> pl.DataFrame:
-    """The same, one row per cell, with the bound that ours must keep."""
+    """Return published Table 3, one row per cell, with the bound to reach."""
     rows = [
         (paper, variant, interaction, metric.name, mean, std, bound_to_reach(metric, mean, std))
         for paper, variant, *numbers in TABLE_3
@@ -132,7 +132,7 @@ def cells() -> pl.DataFrame:
 
 
 def published_table_4() -> pl.DataFrame:
-    """Published AUC (%) of the learned graph, one row per relation, with the bounds that ours must keep."""
+    """Return published AUC (%) of the learned graph, one row per relation, with the bounds to reach."""
     rows = [
         (paper, relation, *published, *(auc_bound(one) for one in published))
         for paper, relation, *published in TABLE_4
@@ -141,7 +141,7 @@ def published_table_4() -> pl.DataFrame:
 
 
 def models(relations_of: dict[str, Sequence[str]]) -> pl.DataFrame:
-    """Name in print, order and place in Table 4 of every variant of each dataset, by its relations."""
+    """Return printed name, order and Table 4 prior of every variant of each dataset, given its relations."""
     rows = [
         (
             dataset,

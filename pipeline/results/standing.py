@@ -1,6 +1,6 @@
-"""How one finished training stands: its test metrics beside the best baseline's, and what is wrong with it.
+"""Test metrics of one finished training beside the best baseline's, and checks for faults.
 
-Judgements are lists of findings in words; none means all is well.
+Checks return lists of messages; an empty list means no fault.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ from pipeline.results.trained import TrainedVariant
 from pipeline.schemas import BASELINES, LOSSES, VIEWS
 from pipeline.text import told_apart
 
-FLAT = 1e-6  # a graph whose weights vary by less tells no pair from another
+FLAT = 1e-6  # weight range below which a graph counts as constant
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Test metrics of a training, mean over seeds, and those of the best predictor that learns nothing.
+    """Test metrics of a training, mean over seeds, and those of the best baseline.
 
-    `baseline` is empty while the baselines of the same event table are not made, or not by this version.
+    `baseline` is empty if the event table has no stored baselines, or only those of an earlier version.
     """
 
     metrics: Mapping[str, float]
@@ -36,7 +36,7 @@ class Standing:
 
     @property
     def lost(self) -> list[str]:
-        """The finding if it ranks no better than the best baseline: both values; else none."""
+        """Message if the model does not beat the best baseline by MAR, else an empty list."""
         if self.of_baseline is None or MAR.better(self.metrics[MAR.name], self.of_baseline[MAR.name]):
             return []
         ours, theirs = told_apart(self.metrics[MAR.name], self.of_baseline[MAR.name], MAR.decimals)
@@ -44,10 +44,7 @@ class Standing:
 
 
 def standing(lake: Lake, trained: TrainedVariant) -> Standing:
-    """How a training of the present event table stands.
-
-    It is held against baselines of the same event table.
-    """
+    """Compare a training with the baselines of the same event table, which must be the present one."""
     table = read_event_table(lake.dataset(trained.dataset))
     test = by_split(ranked_events(trained, table)).filter(pl.col("split") == TEST)
     names = [metric.name for metric in BRIEF_METRICS]
@@ -56,7 +53,7 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
     if not path.exists():
         return Standing(metrics)
     stored = read_parquet(path)
-    if missing_columns(stored, BASELINES):  # the warehouse says so in `left_out`
+    if missing_columns(stored, BASELINES):  # reported in the warehouse's `left_out`
         return Standing(metrics)
     rows = stored.filter(pl.col("fingerprint") == trained.fingerprint)
     best = best_baseline(rows, by_role=trained.facts.get("by_role", False))
@@ -67,7 +64,7 @@ def standing(lake: Lake, trained: TrainedVariant) -> Standing:
 
 
 def best_baseline(baselines: pl.DataFrame, *, by_role: bool) -> dict[str, Any] | None:
-    """The best of stored baselines for a model, chosen by the view that the warehouse has for it."""
+    """Return the best stored baseline for a model by the view `best_baselines`; None without one."""
     with duckdb.connect() as memory:
         memory.register(BASELINES.name, baselines.with_columns(stale=pl.lit(value=False)).to_arrow())
         create_view(memory, VIEWS["best_baselines"])
@@ -76,7 +73,7 @@ def best_baseline(baselines: pl.DataFrame, *, by_role: bool) -> dict[str, Any] |
 
 
 def faults_of_training(trained: TrainedVariant) -> list[str]:
-    """Seeds that stopped, whose loss is not finite, or is higher in the last epoch than in the first."""
+    """Return a message per seed that stopped or whose loss is not finite or rose from first to last epoch."""
     faults = [f"seed {seed} stopped: {reason}" for seed, reason in trained.facts.get("stopped", {}).items()]
     loss = sum((pl.col(term.name).fill_null(0.0) for term in LOSSES), start=pl.lit(0.0))
     by_epoch = trained.read("curves").group_by("seed", "epoch").agg(loss.mean().alias("loss"))
@@ -90,7 +87,7 @@ def faults_of_training(trained: TrainedVariant) -> list[str]:
 
 
 def degenerate_graph(trained: TrainedVariant) -> list[str]:
-    """Seeds whose learned graph is empty or tells no pair from another at the end of training."""
+    """Return a message per seed whose final learned graph is empty, not finite or constant."""
     final = trained.read("attention").filter(pl.col("label") == FINAL)
     spread = final.group_by("seed").agg(
         finite=pl.col("weight").is_finite().all(), spread=pl.col("weight").max() - pl.col("weight").min()

@@ -1,4 +1,4 @@
-"""Result tables as Parquet: written whole under `results/`, read back by whoever shows them."""
+"""Result tables as Parquet: written whole under `results/`, and read back for display."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,14 +13,14 @@ MODEL_NAMES = [column.name for column in MODEL[:3]]  # dataset, variant and inte
 
 
 def stacked(frames: Iterable[pl.DataFrame], table: Table) -> pl.DataFrame:
-    """Frames of one result table as one; none at all give an empty frame with its columns."""
+    """Concatenate frames of one result table; no frames give an empty one with its columns."""
     return pl.concat([pl.DataFrame(schema=table.stored().types), *frames])
 
 
 def write_results(lake: Lake, frames: dict[str, pl.DataFrame]) -> dict[str, int]:
     """Write each frame of new results to `results/<name>.parquet` and return the row counts by name.
 
-    A model that has no new result keeps its last finished one.
+    A model without new results keeps its last finished ones.
     """
     counts = {}
     for name, fresh in frames.items():
@@ -31,8 +31,9 @@ def write_results(lake: Lake, frames: dict[str, pl.DataFrame]) -> dict[str, int]
 
 
 def last_finished(lake: Lake, table: str, fresh: pl.DataFrame) -> pl.DataFrame:
-    """Stored rows of the models that have none in `fresh`: their event table has changed, or they are being
-    trained anew. A model whose folder is gone has no result any more, nor has one of an earlier version.
+    """Return stored rows of models without rows in `fresh`: they are stale or being retrained.
+
+    Models whose folder is deleted are dropped; a file with another schema (an earlier version) gives no rows.
     """
     path = lake.results / f"{table}.parquet"
     stored = read_parquet(path) if path.exists() else fresh.clear()
@@ -48,7 +49,7 @@ def last_finished(lake: Lake, table: str, fresh: pl.DataFrame) -> pl.DataFrame:
 
 
 def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:
-    """What is stored of a result table: one file, or one of each dataset for what its lane measures."""
+    """Yield the stored frames of a result table: one file, or one per dataset if measured per dataset."""
     of_lane = {BASELINES.name: lake.dataset, NEXT_EVENT_TIME.name: lake.waiting_times}
     of_lane |= {CALIBRATION.name: lake.waiting_times}
     if table in of_lane:
@@ -61,12 +62,12 @@ def result_rows(lake: Lake, table: str) -> Iterator[pl.DataFrame]:
 
 
 def missing_columns(rows: pl.DataFrame, table: Table) -> set[str]:
-    """The columns that stored rows of a result table lack: an earlier version made them."""
+    """Return the columns that stored rows of a result table lack because an earlier version wrote them."""
     return set(table.stored().names) - set(rows.columns)
 
 
 def read_result(lake: Lake, result: str, table: EventTable) -> pl.DataFrame | None:
-    """The rows of a result table made from this very event table, or None when there is none."""
+    """Return the rows of a result table with this event table's fingerprint, or None."""
     belongs = (pl.col("dataset") == table.name) & (pl.col("fingerprint") == table.metadata["fingerprint"])
     parts = [rows.filter(belongs) for rows in result_rows(lake, result)]
     return next((rows for rows in parts if rows.height), None)

@@ -1,4 +1,4 @@
-"""Tables and views of the warehouse as their schemas say: created with comments, filled from frames."""
+"""Creation of the warehouse's tables and views from their schemas, with comments, and inserts of frames."""
 
 from importlib.resources import files
 
@@ -9,27 +9,27 @@ from pipeline.schemas import Table
 
 
 def create(warehouse: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """An empty table, with a comment on it and on each of its columns."""
+    """Create an empty table, with comments on it and on each column."""
     listed = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
     warehouse.execute(f'create table "{table.name}" ({listed})')
     comment(warehouse, table, "table")
 
 
 def create_view(warehouse: duckdb.DuckDBPyConnection, view: Table) -> None:
-    """A view as its file has it, with a comment on it and on each of its columns."""
+    """Create a view from its SQL file, with comments on it and on each column."""
     text = (files("pipeline.results") / "views" / f"{view.name}.sql").read_text(encoding="utf-8")
     warehouse.execute(text)
     comment(warehouse, view, "view")
 
 
 def create_macros(database: duckdb.DuckDBPyConnection) -> None:
-    """How a cell is printed, and whether it is at its bound or better, for views and for who asks by SQL."""
+    """Create the macros that format a cell and compare it with its bound, for views and SQL users."""
     text = (files("pipeline.results") / "views" / "macros.sql").read_text(encoding="utf-8")
     database.execute(text)
 
 
 def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> None:
-    """Say in the warehouse what a table or view and each of its columns mean."""
+    """Write the descriptions of a table or view and of its columns as comments."""
     comments = [f'comment on {kind} "{table.name}" is {sql_literal(table.description)}']
     comments += [
         f'comment on column "{table.name}"."{column.name}" is {sql_literal(column.description)}'
@@ -39,7 +39,7 @@ def comment(warehouse: duckdb.DuckDBPyConnection, table: Table, kind: str) -> No
 
 
 def insert(warehouse: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
-    """Add the rows of a frame, if there are any, column by name."""
+    """Insert the rows of a frame by column name; an empty frame does nothing."""
     chosen = rows.select(table.names)
     if chosen.is_empty():
         return
@@ -50,5 +50,5 @@ def insert(warehouse: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFram
 
 
 def sql_literal(text: str) -> str:
-    """`text` as an SQL string."""
+    """Quote `text` as an SQL string."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""A finished training: the one place that knows when a variant's folder is finished, and reads it back.
+"""Finished trainings: detection and reading of a variant's folder.
 
 `model.json` is written last, so a folder without it is unfinished. Imports no torch.
 """
@@ -20,23 +20,23 @@ from pipeline.schemas import FINGERPRINT, MODEL, TABLE_END, Table
 from pipeline.variant_names import BILINEAR, CONCAT, ldg_name, split_key, variant_key
 from pipeline.variants import Variant, in_print_order, variant_title
 
-# In the folder of a training.
+# Files in a training's folder.
 FACTS = "model.json"  # written last
-CHECKPOINT = "checkpoint.safetensors"  # what an unfinished training goes on from
-DATASET = "dataset"  # the event table of a training on a frame, beside what was learned from it
+CHECKPOINT = "checkpoint.safetensors"  # an unfinished training resumes from it
+DATASET = "dataset"  # the event table of a training on a data frame, stored with the model
 WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
 
 
 @dataclass(frozen=True)
 class TrainedVariant:
-    """A finished training: its folder, its variant's name and interaction, and what `model.json` holds."""
+    """A finished training: folder, variant name, interaction, and the content of `model.json`."""
 
     folder: Path
     dataset: str
     variant: str
     interaction: str
     facts: dict[str, Any]
-    as_of: datetime | None = None  # the newest event of its event table, where that is the present one
+    as_of: datetime | None = None  # newest event of its event table, if that is the present one
 
     @property
     def key(self) -> str:
@@ -45,36 +45,36 @@ class TrainedVariant:
 
     @property
     def fingerprint(self) -> str:
-        """The hash of the event table it learned from."""
+        """The hash of the event table it was trained on."""
         return self.facts["fingerprint"]
 
     def described(self, relations: Sequence[str]) -> Variant | RemVariant | None:
-        """The variant as data, for a dataset of these relations; None if no variant has its name."""
+        """Return the variant's definition for a dataset with these relations; None for an unknown name."""
         return in_print_order(relations).get(self.variant)
 
     def label(self, relations: Sequence[str]) -> str:
-        """Model and interaction in print: "LDG (learned, sparse), bilinear"."""
+        """Return the printed name and interaction: "LDG (learned, sparse), bilinear"."""
         return f"{variant_title(self.variant, relations)}, {self.interaction}"
 
     def path(self, records: str) -> Path:
-        """Where one of the training's tables is stored."""
+        """Return the path of one of the training's tables."""
         return self.folder / f"{records}.parquet"
 
     def read(self, records: str) -> pl.DataFrame:
-        """One of the training's tables."""
+        """Read one of the training's tables."""
         return read_parquet(self.path(records))
 
     def of_first_seed(self, records: str) -> pl.DataFrame:
-        """The rows of the first seed in one of the training's tables."""
+        """Read the rows of the first seed in one of the training's tables."""
         return self.read(records).filter(pl.col("seed") == pl.col("seed").min())
 
     def has_rows(self, records: str) -> bool:
-        """Whether a table is there and not empty: a static graph network has no attention, for instance."""
+        """Return whether a table exists and is not empty; static graph networks have no attention."""
         path = self.path(records)
         return path.exists() and pq.read_metadata(path).num_rows > 0
 
     def named(self, rows: pl.DataFrame, table: Table) -> pl.DataFrame:
-        """`rows` with the training's names beside them, as the result table `table` is stored."""
+        """Add the training's names and origin to `rows`, in the stored schema of the result table `table`."""
         values = (self.dataset, self.variant, self.interaction)
         names = {column.name: pl.lit(value) for column, value in zip(MODEL, values, strict=False)}
         origin = {TABLE_END.name: pl.lit(self.as_of), FINGERPRINT.name: pl.lit(self.fingerprint)}
@@ -82,20 +82,20 @@ class TrainedVariant:
 
 
 def read_facts(folder: Path) -> dict[str, Any] | None:
-    """What `model.json` holds, or None where the training is not finished."""
+    """Read `model.json`; None if the training is not finished."""
     path = folder / FACTS
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def finished(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
-    """What `model.json` holds, if the training in `folder` is finished and agrees with `expected`."""
+    """Return the content of `model.json` if the training is finished and agrees with `expected`."""
     facts = read_facts(folder)
     agrees = facts is not None and all(facts.get(key) == value for key, value in expected.items())
     return facts if agrees else None
 
 
 def trained_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
-    """The finished trainings of a dataset by key, those of an earlier event table included."""
+    """Return the finished trainings of a dataset by key, including those on earlier event tables."""
     return [
         TrainedVariant(folder, dataset, *split_key(folder.name), facts)
         for folder in sorted(lake.model(dataset, "*").parent.glob("*"))
@@ -104,12 +104,12 @@ def trained_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
 
 
 def present_fingerprint(lake: Lake, dataset: str) -> str:
-    """The hash of a dataset's present event table."""
+    """Return the hash of a dataset's present event table."""
     return read_metadata(lake.dataset(dataset))["fingerprint"]
 
 
 def current_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
-    """The finished trainings of the present event table: the event numbers of others mean nothing in it."""
+    """Return the finished trainings on the present event table; event numbers differ between tables."""
     present = present_fingerprint(lake, dataset)
     as_of = newest_time(scan_parquet(lake.dataset(dataset) / "events.parquet"))
     trained = trained_variants(lake, dataset)
@@ -117,12 +117,12 @@ def current_variants(lake: Lake, dataset: str) -> list[TrainedVariant]:
 
 
 def with_records(trained: Sequence[TrainedVariant], records: str) -> list[TrainedVariant]:
-    """The trainings that have rows in `<records>.parquet`."""
+    """Return the trainings that have rows in `<records>.parquet`."""
     return [one for one in trained if one.has_rows(records)]
 
 
 def showcase(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> TrainedVariant:
-    """The training whose graph is shown where there is room for one: the paper's, else a learned one."""
+    """Choose the training whose graph is shown where only one fits: the paper's, else a learned one."""
     preferred = [variant_key(ldg_name("learned", "sparse"), how) for how in (BILINEAR, CONCAT)]
     preferred.append(variant_key(ldg_name("learned", "uniform"), BILINEAR))
 

@@ -1,4 +1,4 @@
-"""The table `trainings`: every finished training of a home, as its `model.json` tells of it."""
+"""Table `trainings`: every finished training of a home, from its `model.json`."""
 
 import json
 from datetime import datetime
@@ -13,9 +13,9 @@ from pipeline.schemas import TRAININGS
 
 
 def trainings(lake: Lake) -> pl.DataFrame:
-    """One row per finished training, by dataset and variant; those of earlier event tables included.
+    """Return one row per finished training, by dataset and variant, including those on earlier event tables.
 
-    Those of a followed archive, which learn on from day to day, come last.
+    Trainings of a followed archive, which are updated daily, come last.
     """
     rows = [
         training_row(training, present_fingerprint(lake, dataset), lake)
@@ -26,7 +26,7 @@ def trainings(lake: Lake) -> pl.DataFrame:
 
 
 def training_row(training: TrainedVariant, present: str, lake: Lake) -> dict[str, object]:
-    """A training as a row; `present` is the fingerprint of its dataset's event table as that is now."""
+    """Return a training as a row; `present` is the fingerprint of its dataset's present event table."""
     facts = training.facts
     finished_at = facts.get("finished_at")
     return {

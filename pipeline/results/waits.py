@@ -1,7 +1,7 @@
-"""How good a forecast of waiting times is: scores of distributions, and predictors that learn nothing.
+"""Evaluation of waiting-time forecasts: proper scores, calibration, and baselines without learning.
 
 A wait is the time from one event of a node, or of a pair, to its next, in whole seconds. A forecast is a
-distribution over bins of such waits, flat within a bin: `masses` (waits, bins) over `edges` (bins + 1).
+distribution over bins of such waits, uniform within a bin: `masses` (waits, bins) over `edges` (bins + 1).
 """
 
 import math
@@ -17,16 +17,16 @@ from pipeline.names import FREQUENCY, HORIZONS, brier_name
 HOUR, DAY = 3_600, 86_400
 TENTHS = 10
 RATE_DECAY = 30 * DAY
-UNKNOWN_GAP = 7 * DAY  # the wait before a first one
-LEAST_MASS = 1e-12  # of a bin: no forecast is infinitely surprised
+UNKNOWN_GAP = 7 * DAY  # gap assumed before a first event
+LEAST_MASS = 1e-12  # of a bin: keeps log scores finite
 NO_WAIT_ENDED = dict.fromkeys(("log_score", "crps_hours", "pit_distance", "pit_lowest_tenth"), math.nan)
 
 
 @dataclass(frozen=True)
 class Waits:
-    """Waiting times to be forecast, each with who waits and the moment it began.
+    """Waiting times to forecast, each with its subject and start time.
 
-    A wait that had not ended when the events stop is `open`: its `seconds` are how long it was seen to last.
+    An `open` wait is right-censored by the end of the events: its `seconds` are the time observed so far.
     """
 
     node: np.ndarray  # (W) int64, or the number of a pair
@@ -41,7 +41,7 @@ class Waits:
         return Waits(self.node[rows], self.began[rows], self.seconds[rows], self.open[rows])
 
     def seen_until(self, moment: float) -> "Waits":
-        """The waits that began before `moment`, as they were known then: later ends are not."""
+        """Return the waits that began before `moment`, censored at `moment`."""
         waits = self[self.began < moment]
         ended = ~waits.open & (waits.began + waits.seconds < moment)
         return Waits(
@@ -50,7 +50,7 @@ class Waits:
 
 
 def waits_between(node: np.ndarray, began: np.ndarray, end: float) -> Waits:
-    """From each moment in which a node took part to its next one; rows are in the order of time."""
+    """Return the wait from each event of a node to its next, the last censored at `end`; rows are by time."""
     order = np.argsort(node, kind="stable")
     is_last = np.append(node[order][1:] != node[order][:-1], values=True)
     following = np.append(order[1:], 0)
@@ -62,7 +62,7 @@ def waits_between(node: np.ndarray, began: np.ndarray, end: float) -> Waits:
 
 @dataclass(frozen=True)
 class Past:
-    """What predictors that learn nothing know as each wait begins."""
+    """Baseline inputs known when each wait begins."""
 
     gap: np.ndarray  # (W) the wait before this one
     rate: np.ndarray  # (W) events per second, decayed over 30 days
@@ -73,7 +73,7 @@ class Past:
 
 
 def past_of(waits: Waits) -> Past:
-    """One pass over the beginnings of the waits, in the order of time."""
+    """Compute the baseline inputs of waits, which must be in time order."""
     past = Past(*(np.empty(len(waits)) for _ in range(3)))
     state: dict[int, tuple[float, float, int]] = {}  # last moment, decayed events, events
     for row, (node, began) in enumerate(zip(waits.node.tolist(), waits.began.tolist(), strict=True)):
@@ -87,21 +87,21 @@ def past_of(waits: Waits) -> Past:
 
 
 def bin_of(seconds: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The bin that each wait falls into; the last one takes whatever is longer."""
+    """Return the bin index of each wait; the last bin also takes all longer waits."""
     return np.clip(np.searchsorted(edges, seconds, side="right") - 1, 0, len(edges) - 2)
 
 
 def probability_within(masses: np.ndarray, edges: np.ndarray, horizon: float) -> np.ndarray:
-    """P(wait < horizon) for each forecast."""
+    """Return P(wait < horizon) for each forecast."""
     share = np.clip((horizon - edges[:-1]) / np.diff(edges), 0, 1)  # (bins)
     return masses @ share
 
 
 def score_waits(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> dict[str, float | int]:
-    """Log score (nats, of the very second), CRPS in hours, distance of the PIT from uniform, Brier scores.
+    """Return log score (nats, density per second), CRPS in hours, PIT distance from uniform, Brier scores.
 
-    Open waits count for the PIT, where they may still fall anywhere above what they have reached, for a
-    horizon that they have outlasted, and for nothing else. What nothing can be said of is not a number.
+    Open waits count only for the PIT, as censored values, and for the Brier scores of horizons they have
+    outlasted. A score without data is NaN.
     """
     scores: dict[str, float | int] = {
         "waits": int((~waits.open).sum()),
@@ -115,7 +115,7 @@ def score_waits(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> dict[str
 
 
 def score_ended(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> dict[str, float]:
-    """The scores that need a wait that ended."""
+    """Compute the scores that need at least one ended wait."""
     ended = ~waits.open
     seconds, of_ended = waits.seconds[ended], masses[ended]
     bins = bin_of(seconds, edges)
@@ -130,9 +130,10 @@ def score_ended(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> dict[str
 
 
 def probability_integral(waits: Waits, masses: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Where each wait falls in its forecast, 0…1, or has come to if it is open: uniform if calibrated.
+    """Return the PIT of each wait, 0…1: the forecast CDF at the time waited, uniform if calibrated.
 
-    Waits are whole seconds, so each is spread over its second, by the same draws for every predictor.
+    Waits are whole seconds, so each ended wait is jittered within its second, identically for every
+    predictor.
     """
     bins, rows = bin_of(waits.seconds, edges), np.arange(len(waits))
     below = np.cumsum(masses, axis=1)[rows, bins] - masses[rows, bins]
@@ -142,10 +143,10 @@ def probability_integral(waits: Waits, masses: np.ndarray, edges: np.ndarray) ->
 
 
 def pit_distribution(pit: np.ndarray, still_open: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values (E) of the PIT of ended waits, rising, and the share (E) at or below each.
+    """Return the sorted PIT values (E) of ended waits and the estimated share (E) at or below each.
 
-    The product-limit estimate: an open wait counts among those that reach a value as long as it is known to.
-    Without open waits it is the plain share; leaving them out would call long waits too rare.
+    The product-limit (Kaplan-Meier) estimate: an open wait is at risk up to the value it has reached. Without
+    open waits it is the empirical distribution; dropping them would underestimate long waits.
     """
     order = np.argsort(pit, kind="stable")
     ended = ~still_open[order]
@@ -155,7 +156,7 @@ def pit_distribution(pit: np.ndarray, still_open: np.ndarray) -> tuple[np.ndarra
 
 
 def continuous_ranked_probability(seconds: np.ndarray, masses: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """∫ (F(x) − 1{x ≥ wait})² dx for each forecast, exactly: F is linear within a bin."""
+    """Compute ∫ (F(x) − 1{x ≥ wait})² dx for each forecast, exactly: F is linear within a bin."""
     width = np.diff(edges)  # (B)
     upper = np.cumsum(masses, axis=1)  # (W, B)
     lower = upper - masses
@@ -176,14 +177,14 @@ def continuous_ranked_probability(seconds: np.ndarray, masses: np.ndarray, edges
 def outcomes(
     waits: Waits, masses: np.ndarray, edges: np.ndarray, horizon: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Predicted probability and outcome (0 or 1) of an event within `horizon`, where it is known."""
+    """Return predicted probability and outcome (0 or 1) of an event within `horizon`, where it is known."""
     certain = ~waits.open | (waits.seconds >= horizon)
     happened = (~waits.open & (waits.seconds < horizon))[certain]
     return probability_within(masses[certain], edges, horizon), happened.astype(np.float64)
 
 
 def reliability(predicted: np.ndarray, happened: np.ndarray) -> pl.DataFrame:
-    """For each tenth of the scale that has forecasts: mean prediction, observed share, their number."""
+    """Return mean prediction, observed share and number of forecasts per probability bin of width 0.1."""
     tenth = np.minimum((predicted * TENTHS).astype(np.int64), TENTHS - 1)
     return (
         pl.DataFrame({"tenth": tenth, "predicted": predicted, "observed": happened})
@@ -196,9 +197,9 @@ def reliability(predicted: np.ndarray, happened: np.ndarray) -> pl.DataFrame:
 def no_learn_forecasts(
     earlier: Waits, earlier_past: Past, past: Past, edges: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Each predictor that learns nothing and its masses (W, B), from the `earlier` waits.
+    """Yield name and masses (W, B) of each baseline, fitted on the `earlier` waits.
 
-    `past` is what is known as each wait to be forecast begins, `earlier_past` the same of the earlier ones.
+    `past` holds the inputs of the W waits to forecast, `earlier_past` those of the earlier ones.
     """
     ended, rows = ~earlier.open, len(past.gap)
     counts = np.bincount(bin_of(earlier.seconds[ended], edges), minlength=len(edges) - 1) + 0.5
@@ -216,12 +217,12 @@ def no_learn_forecasts(
 
 
 def lognormal(center: np.ndarray, spread: float, edges: np.ndarray) -> np.ndarray:
-    """Masses of waits whose logarithm is normal around `center`."""
+    """Return the masses of lognormal waits with log mean `center` and log standard deviation `spread`."""
     return masses_between_edges(ndtr((np.log(np.maximum(edges, 1e-9)) - center[:, None]) / max(spread, 1e-3)))
 
 
 def masses_between_edges(cumulative: np.ndarray) -> np.ndarray:
-    """Masses between the edges; what lies beyond the last one is in the last bin."""
+    """Return the masses between the edges from a CDF; the last bin takes the mass beyond the last edge."""
     masses = np.maximum(np.diff(cumulative, axis=1), LEAST_MASS)
     masses[:, -1] += np.maximum(1 - cumulative[:, -1], 0)
     return masses
@@ -230,10 +231,10 @@ def masses_between_edges(cumulative: np.ndarray) -> np.ndarray:
 def wait_scores(
     waits: Waits, edges: np.ndarray, learned: tuple[str, np.ndarray], others: Iterable[tuple[str, np.ndarray]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Scores of a learned predictor and of those that learn nothing, each with its masses; and reliability.
+    """Return scores, then reliability, of a learned predictor and the baselines, each given with its masses.
 
-    `gain` is the log score over the best that learns nothing, `brier_skill_1d` the share of the Brier score
-    of plain frequency that a predictor saves.
+    `gain` is the log score above the best baseline's; `brier_skill_1d` is the relative reduction of the Brier
+    score of `frequency`.
     """
     forecasts = [learned, *others]
     scores = [{"predictor": name, **score_waits(waits, masses, edges)} for name, masses in forecasts]

@@ -1,4 +1,4 @@
-"""The warehouse: one DuckDB file, built anew from Parquet and put in place whole, as a window for queries."""
+"""The warehouse: one DuckDB file for queries, rebuilt from Parquet and replaced atomically."""
 
 from pathlib import Path
 
@@ -41,15 +41,14 @@ ROWS_OF_TABLES = "select table_name, estimated_size from duckdb_tables() order b
 
 
 def build_warehouse(lake: Lake) -> Path:
-    """Build `warehouse.duckdb` from the lake's Parquet and put it in the old one's place; return its path.
+    """Build `warehouse.duckdb` from the lake's Parquet, replace the old file atomically, and return its path.
 
-    Readers of the old file keep it until they reconnect. An event table that is half replaced is refused, and
-    then the old warehouse stays. Results of an earlier event table are shown as such until newer ones are
-    there; rows of datasets that are gone are left out and counted in the table `left_out`, which also
-    names the accounts of days that cannot be read.
+    Readers of the old file keep it until they reconnect. A half-replaced event table raises an error, and the
+    old warehouse stays. Results of an earlier event table are marked stale until newer ones exist. Rows of
+    deleted datasets are excluded and counted in `left_out`, which also lists unreadable ledgers of days.
     """
     with replacing(lake.warehouse) as temporary:
-        # A killed process of the same number may have left one half built.
+        # A killed process with the same PID may have left a partial file.
         temporary.unlink(missing_ok=True)
         write_ahead(temporary).unlink(missing_ok=True)
         try:
@@ -61,8 +60,7 @@ def build_warehouse(lake: Lake) -> Path:
             ) from error
         finally:
             write_ahead(temporary).unlink(missing_ok=True)
-        # What someone's interrupted session wrote into the old file does not fit the new one, and DuckDB
-        # would refuse to open it.
+        # An interrupted session's log of the old file does not fit the new one: DuckDB would refuse it.
         write_ahead(lake.warehouse).unlink(missing_ok=True)
     return lake.warehouse
 
@@ -80,7 +78,7 @@ def write_database(path: Path, lake: Lake) -> None:
         add_track_record(warehouse, lake)
         add_printed_tables(warehouse, lake)
         warehouse.commit()
-        # Closing makes a checkpoint, too, but says nothing if it fails, and leaves all rows in the log.
+        # Closing checkpoints as well, but a failure is silent and leaves all rows in the write-ahead log.
         warehouse.execute("checkpoint")
         written = warehouse.execute(ROWS_OF_TABLES).fetchall()
     with duckdb.connect(str(path), read_only=True) as warehouse:
@@ -90,12 +88,12 @@ def write_database(path: Path, lake: Lake) -> None:
 
 
 def write_ahead(database: Path) -> Path:
-    """The log DuckDB keeps beside a database while it is written to."""
+    """Return the path of the database's write-ahead log."""
     return database.with_name(f"{database.name}.wal")
 
 
 def add_archive(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """`gharchive_files`, `subnetwork`, and the archive's events as views."""
+    """Add `gharchive_files`, `subnetwork`, and the views over the archive's events."""
     create(warehouse, GHARCHIVE_FILES)
     accounts = {path: read_account(path) for path in sorted(lake.github_accounts.glob("*.parquet"))}
     hours = [account.select(GHARCHIVE_FILES.names) for account in accounts.values() if account is not None]
@@ -112,7 +110,7 @@ def add_archive(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 
 def add_datasets(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """The event tables of all datasets."""
+    """Add the event tables and statistics of all datasets."""
     for table in (DATASET_EVENTS, DATASET_NODES, DATASET_ASSOCIATIONS, DATASET_STATS):
         create(warehouse, table)
     insert(warehouse, DATASET_STATS, dataset_stats(lake))
@@ -127,7 +125,7 @@ def add_datasets(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 
 def add_trainings(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """`trainings`, their `predictions`, and as views what each of them keeps."""
+    """Add `trainings`, their `predictions`, and the views over the tables that each training stores."""
     for table, rows in ((TRAININGS, trainings(lake)), (NAMED_PREDICTIONS, predictions(lake))):
         create(warehouse, table)
         insert(warehouse, table, rows)
@@ -135,7 +133,7 @@ def add_trainings(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 
 def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """The last finished results of every dataset; rows that cannot be shown are counted in `left_out`."""
+    """Add the last finished results of every dataset; rows that cannot be shown are counted in `left_out`."""
     present = dataset_stats(lake).select("dataset", present="fingerprint")
     is_stale = pl.col("present") != pl.col("fingerprint")
     for table in RESULTS.values():
@@ -155,7 +153,7 @@ def add_results(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 
 def add_track_record(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """What was forecast for a followed archive, and how it came out."""
+    """Add the forecasts for a followed archive and their scores."""
     for table, parts in track_record(lake):
         create(warehouse, table)
         for rows in parts:
@@ -163,7 +161,7 @@ def add_track_record(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
 
 
 def why_left_out(missing: set[str]) -> pl.Expr:
-    """Why a row does not belong in the warehouse, or null; `missing` are columns its file should have."""
+    """Return an expression for the reason to exclude a row, or null; `missing` are columns its file lacks."""
     if missing:
         return pl.lit(
             f"made by an earlier version, without {', '.join(sorted(missing))}: materialize it again"
@@ -172,7 +170,7 @@ def why_left_out(missing: set[str]) -> pl.Expr:
 
 
 def add_printed_tables(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """The paper's Tables 2, 3 and 4 as views, with what the paper prints beside ours."""
+    """Add the paper's published tables and all views, such as our Tables 2, 3 and 4 beside them."""
     relations = dict(dataset_stats(lake).select("dataset", "relations").iter_rows())
     for table, rows in (
         (METRICS_TABLE, published.printed_metrics()),
@@ -190,7 +188,7 @@ def add_printed_tables(warehouse: duckdb.DuckDBPyConnection, lake: Lake) -> None
 
 
 def existing_warehouse(warehouse: Path) -> Path:
-    """The warehouse's path; an error that says how to make it if there is none."""
+    """Return the warehouse's path; raise FileNotFoundError with the remedy if it does not exist."""
     if not warehouse.exists():
         raise FileNotFoundError(f"{warehouse} is not there: `ldg run` makes it")
     return warehouse

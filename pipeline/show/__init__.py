@@ -1,1 +1,1 @@
-"""What a person looks at: terminal tables, figures, the report and the page of results."""
+"""Presentation of results: terminal tables, figures, the report and the results page."""

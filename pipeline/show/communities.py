@@ -1,4 +1,4 @@
-"""Who communicates with whom before the test period, as a graph and as communities."""
+"""The communication graph before the test period, and its communities."""
 
 import networkx as nx
 import numpy as np
@@ -9,7 +9,7 @@ from pipeline.results.pairs import pair_list, training_events
 
 
 def communication_graph(table: EventTable) -> nx.Graph:
-    """Who communicates with whom before the test period; weights grow with the logarithm of the count."""
+    """Build the graph of communications before the test period; weights are log(1 + count)."""
     graph = nx.Graph()
     graph.add_nodes_from(range(table.nodes.height))
     pairs = pair_list(training_events(table, COMMUNICATION_KIND))
@@ -18,7 +18,7 @@ def communication_graph(table: EventTable) -> nx.Graph:
 
 
 def communities(graph: nx.Graph) -> np.ndarray:
-    """The Louvain community of each node, the largest community numbered 0; the same for the same graph."""
+    """Return the Louvain community of each node (N,), the largest numbered 0; deterministic."""
     parts = nx.community.louvain_communities(graph, seed=0)
     parts.sort(key=lambda members: (-len(members), min(members)))
     community = np.zeros(graph.number_of_nodes(), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Words that every table and figure uses for the same thing."""
+"""Labels and number formats shared by tables and figures."""
 
 from collections.abc import Collection
 from statistics import fmean, stdev
@@ -8,7 +8,7 @@ from pipeline.results.published import AUC_SLACK
 
 NONE = "–"
 NO_LEARNING = "no learning"
-# When ours reaches a published figure, in words; the rule itself is in `pipeline.results.published`.
+# The rule of `pipeline.results.published` in words.
 REACHED = (
     "MAR at most one published std above the published mean, HITS@10 at most one below it, "
     f"AUC at most {AUC_SLACK} points below the published one"
@@ -20,17 +20,17 @@ METRIC_TITLES = {
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun."""
+    """Format a number with its noun."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def number(value: float | None, decimals: int) -> str:
-    """A number, or a dash where there is none."""
+    """Format a number, or a dash for None."""
     return NONE if value is None else f"{value:.{decimals}f}"
 
 
 def mean_and_std(by_seed: Collection[float], decimals: int) -> str:
-    """Mean ± std over seeds, the mean alone of one seed, or a dash where there is none."""
+    """Format mean ± std over seeds, the mean alone for one seed, or a dash without values."""
     if not by_seed:
         return NONE
     mean = f"{fmean(by_seed):.{decimals}f}"
@@ -38,5 +38,5 @@ def mean_and_std(by_seed: Collection[float], decimals: int) -> str:
 
 
 def mark(reached: bool | None) -> str:
-    """Whether ours is at its bound or better; nothing where there is no bound."""
+    """Return a tick if the bound is reached, a cross if not, nothing without a bound."""
     return {None: "", True: "✓", False: "✗"}[reached]

@@ -1,4 +1,4 @@
-"""The part of a network that a picture has room for: all of it, or its most active nodes."""
+"""The part of a network that is drawn: all of it, or its most active nodes."""
 
 from dataclasses import dataclass, replace
 
@@ -10,28 +10,28 @@ from pipeline.names import COMMUNICATION_KIND
 from pipeline.results.pairs import training_events
 from pipeline.results.trained import TrainedVariant
 
-MOST = 2_000  # nodes: communities and places of so many take seconds, and an eye tells no more apart
+MOST = 2_000  # nodes: their communities and layout take seconds, and a picture cannot show more
 
 
 @dataclass(frozen=True)
 class Part:
-    """The nodes that are shown, numbered anew in their order, and what happens among them.
+    """The shown nodes, renumbered from 0 in their order, and the events and associations among them.
 
-    `numbers` has a row per node of the part: node (its number in the whole), shown (in the part).
+    `numbers` has a row per shown node: `node` (original number) and `shown` (new number).
     """
 
     table: EventTable
     numbers: pl.DataFrame
-    of: int  # nodes of the whole
+    of: int  # number of nodes of the whole network
 
     @property
     def size(self) -> str:
-        """How many nodes these are, of how many."""
+        """Label with the number of shown nodes, and of all nodes if not all are shown."""
         shown = self.table.nodes.height
         return f"{shown:,} nodes" if shown == self.of else f"{shown:,} most active of {self.of:,} nodes"
 
     def of_first_seed(self, trained: TrainedVariant, records: str, *columns: str) -> pl.DataFrame:
-        """The rows of the first seed whose nodes, named by `columns`, are all shown; with new numbers."""
+        """Return the first seed's rows whose nodes in `columns` are all shown, renumbered."""
         if self.table.nodes.height == self.of:
             return trained.of_first_seed(records)
         rows = scan_parquet(trained.path(records))
@@ -39,11 +39,11 @@ class Part:
         return self.renumbered(rows.filter(self.shows(*columns)).collect(), *columns)
 
     def shows(self, *columns: str) -> pl.Expr:
-        """Whether every node named by `columns` is in the part."""
+        """Return an expression for whether all nodes in `columns` are shown."""
         return pl.all_horizontal(pl.col(column).is_in(self.numbers["node"].implode()) for column in columns)
 
     def renumbered(self, rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
-        """The rows whose nodes, named by `columns`, are all shown, in their order and with new numbers."""
+        """Return the rows whose nodes in `columns` are all shown, in order and renumbered."""
         if self.table.nodes.height == self.of:
             return rows
         node, shown = self.numbers["node"], self.numbers["shown"]
@@ -53,7 +53,7 @@ class Part:
 
 
 def part_of(table: EventTable, most: int = MOST) -> Part:
-    """The `most` nodes with the most communications before the test period; of equals the first."""
+    """Select the `most` nodes with the most communications before the test period; ties by lowest number."""
     every = table.nodes.select("node", shown="node")
     whole = Part(table, every, table.nodes.height)
     if table.nodes.height <= most:

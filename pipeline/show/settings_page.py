@@ -1,4 +1,4 @@
-"""`python -m pipeline.show.settings_page`: write `docs/settings.md` and `.env.example` from the settings."""
+"""Command `python -m pipeline.show.settings_page`: write `docs/settings.md` and `.env.example`."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from pipeline.settings import Settings, quoted, setting_text, values_taken, vari
 ROOT = Path(__file__).parents[2]
 PAGE, EXAMPLE = ROOT / "docs" / "settings.md", ROOT / ".env.example"
 
-# Each heading stands before the setting it is listed with.
+# Each heading comes before the setting of its key.
 HEADINGS = {
     "home": "Home",
     "gharchive_url": "GH Archive",
@@ -46,7 +46,7 @@ EXAMPLE_HEAD = """\
 
 
 def settings_page() -> str:
-    """Every setting as a table per heading, as Markdown."""
+    """Return all settings as Markdown, a table per heading."""
     parts = [PAGE_HEAD]
     for name, field in Settings.model_fields.items():
         if name in HEADINGS:
@@ -59,7 +59,7 @@ def settings_page() -> str:
 
 
 def example_file() -> str:
-    """Every setting as a line with its default, below what it sets."""
+    """Return all settings as `.env` lines with their defaults, below their descriptions."""
     parts = [EXAMPLE_HEAD]
     for name, field in Settings.model_fields.items():
         if name in HEADINGS:
@@ -70,7 +70,7 @@ def example_file() -> str:
 
 
 def default(field: FieldInfo) -> str:
-    """A setting's default as text; nothing for one that depends on the machine."""
+    """Return a setting's default as text; empty if it depends on the machine."""
     return "" if field.default is PydanticUndefined else setting_text(field.default)
 
 

@@ -1,4 +1,4 @@
-"""The paper's Tables 2, 3 and 4 as rows, labels and cells, which terminal, report and page lay out."""
+"""The paper's Tables 2, 3 and 4 as rows, labels and cells, for terminal, report and results page."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """A value as text, the published one, whether ours reaches it, and whether it is the best of its kind."""
+    """Our value and the published one as texts, whether ours reaches it, and whether ours is the best."""
 
     ours: str | None
     published: str | None = None
@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row: labels before its values, and per group of columns one cell each."""
+    """A table row: its labels, and one cell per column, by group of columns."""
 
     stub: tuple[str, ...]
     groups: tuple[tuple[Cell, ...], ...]
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """Rows below one another, with a title where they need one."""
+    """A group of table rows with an optional title."""
 
     title: str | None
     lines: tuple[Line, ...]
@@ -67,12 +67,12 @@ class PrintedTable:
 
     @property
     def width(self) -> int:
-        """The number of columns, those before the values included."""
+        """The number of columns, label columns included."""
         return len(self.stub) + sum(len(group.columns) for group in self.groups)
 
     @property
     def has_published(self) -> bool:
-        """Whether a published figure stands beside any of ours."""
+        """Return whether any cell has a published value."""
         return any(cell.published for line in self.lines for group in line.groups for cell in group)
 
     def without_empty_columns(self) -> "PrintedTable":
@@ -105,7 +105,7 @@ class PrintedTable:
 
 
 def rows_of(warehouse: duckdb.DuckDBPyConnection, query: str, *values: object) -> list[Row]:
-    """The rows of a query, each by column name, with texts that no terminal obeys."""
+    """Run a query and return its rows by column name, with control characters in texts made harmless."""
     result = warehouse.execute(query, list(values))
     columns = [column[0] for column in result.description or ()]
     return [
@@ -118,7 +118,7 @@ def rows_of(warehouse: duckdb.DuckDBPyConnection, query: str, *values: object) -
 
 
 def printed_tables(warehouse: duckdb.DuckDBPyConnection) -> list[PrintedTable]:
-    """Every table of a warehouse that has rows: Table 2, then Table 3 and Table 4 of each dataset."""
+    """Return every table of a warehouse that has rows: Table 2, then Tables 3 and 4 of each dataset."""
     datasets = rows_of(warehouse, "select dataset, title from dataset_stats order by dataset")
     named = [(row["dataset"], row["title"]) for row in datasets]
     tables = [
@@ -130,7 +130,7 @@ def printed_tables(warehouse: duckdb.DuckDBPyConnection) -> list[PrintedTable]:
 
 
 def table_2(rows: Iterable[Row], titles: dict[str, str]) -> PrintedTable:
-    """Statistics down, datasets across; `rows` are those of the view."""
+    """Lay out Table 2, statistics as rows and datasets as columns; `rows` are those of the view."""
     by_statistic: dict[str, dict[str, Row]] = {}
     for row in rows:
         by_statistic.setdefault(row["statistic"].removeprefix("# "), {})[row["dataset"]] = row
@@ -143,13 +143,13 @@ def table_2(rows: Iterable[Row], titles: dict[str, str]) -> PrintedTable:
 
 
 def statistic_cell(row: Row) -> Cell:
-    """A count and the published one."""
+    """Return a count and the published one as a cell."""
     published = None if row["published"] is None else f"{row['published']:,}"
     return Cell(f"{row['value']:,}", published, row["agrees"])
 
 
 def table_3(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> PrintedTable:
-    """Models down, then what learns nothing; metrics across, the best of each marked in both parts."""
+    """Lay out Table 3: models, then baselines, as rows; metrics as columns, the best of each part marked."""
     sections = (
         Section(None, model_lines(warehouse, dataset)),
         Section("No learning at all", baseline_lines(warehouse, dataset)),
@@ -168,7 +168,7 @@ BOTH_COLUMNS = "A predictor with neither concat nor bilinear has the same value 
 
 
 def model_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Line, ...]:
-    """List a line per variant, the paper's interactions side by side; any other has a line of its own."""
+    """Return a line per variant, the paper's interactions side by side; any other has a line of its own."""
     rows = rows_of(warehouse, "from table_3 where dataset = ?", dataset)
     best = {
         metric.name: best_of(
@@ -198,23 +198,23 @@ def model_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Lin
 
 
 def model_label(row: Row) -> str:
-    """Name a model of `table_3`, with its interaction where that is not one of the columns."""
+    """Return a model's name in `table_3`, with its interaction if that is not one of the columns."""
     interaction = f", {row['interaction']}" if row["interaction"] else ""
     return row["model"] + interaction + stale_note(row)
 
 
 def learned_word(row: Row) -> str:
-    """Whether a model learns its attention."""
+    """Return "learned" if a model learns its attention, else a dash."""
     return "learned" if row["learned_attention"] else NONE
 
 
 def stale_note(row: Row) -> str:
-    """What follows the name of a predictor whose results are of an earlier event table."""
+    """Return the suffix that marks results on an earlier event table."""
     return " (of earlier events)" if row["stale"] else ""
 
 
 def baseline_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[Line, ...]:
-    """List a line per predictor without learning, the best first; a value stands in both columns."""
+    """Return a line per baseline, the best first, with the same value for both interactions."""
     rows = rows_of(warehouse, "from baselines where dataset = ? order by mar, baseline, relation", dataset)
     best = {
         metric.name: best_of(metric.lower_is_better, (row[metric.name] for row in rows))
@@ -234,10 +234,10 @@ def baseline_lines(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> tuple[
 
 
 def table_3_verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
-    """The sentence below Table 3: whether learning beat counting on present events; empty where unknown.
+    """Return a sentence on whether learning beats the baselines on present events; empty if unknown.
 
-    Each model is held against the best baseline that knows no more, as the leaderboard holds it: one that
-    beats its own counts before one that ranks better and does not.
+    Each model is compared with the best baseline that has no more information, as in the leaderboard. A model
+    that beats its baseline is preferred to one that ranks better and does not.
     """
     models = rows_of(
         warehouse,
@@ -257,7 +257,7 @@ def table_3_verdict(warehouse: duckdb.DuckDBPyConnection, dataset: str) -> str:
 
 
 def best_against_counting(kind: str, mar: float, counted: Row) -> str:
-    """The sentence below Table 3: how the best model of a kind stands beside its best baseline, `counted`."""
+    """Return a sentence comparing the best model of a kind with its best baseline, `counted`."""
     label = baseline_label(counted["baseline"], counted["relation"])
     ours, theirs = told_apart(mar, counted[MAR.name], MAR.decimals)
     if MAR.better(mar, counted[MAR.name]):
@@ -272,7 +272,7 @@ def best_against_counting(kind: str, mar: float, counted: Row) -> str:
 
 
 def table_4(warehouse: duckdb.DuckDBPyConnection, dataset: str, title: str) -> PrintedTable:
-    """Known graphs down, a section per interaction; AUC with the initial and the final graph across."""
+    """Lay out Table 4: known graphs as rows, a section per interaction; AUC by snapshot as columns."""
     rows = rows_of(warehouse, "from table_4 where dataset = ?", dataset)
     sections = [
         Section(interaction, tuple(agreement_line(row) for row in rows if row["interaction"] == interaction))
@@ -298,8 +298,8 @@ COUNTS_NOTE = (
 
 
 def table_4_verdict(rows: Sequence[Row], title: str) -> str:
-    """Return a sentence on the final learned graph beside a pair's number of events; empty where unknown."""
-    aucs: dict[str, tuple[float, float]] = {}  # of each relation: learned, of the best model; counted
+    """Return a sentence comparing the final learned graph with event counts; empty if unknown."""
+    aucs: dict[str, tuple[float, float]] = {}  # by relation: AUC of the best model, AUC of counts
     for row in rows:
         learned = best_of(False, (row[f"{FINAL}_{prior}_mean"] for prior in PRIORS))
         counted = row[f"{FINAL}_{FREQUENCIES[0]}"]
@@ -318,12 +318,12 @@ def table_4_verdict(rows: Sequence[Row], title: str) -> str:
 
 
 def graph_label(relation: str) -> str:
-    """Return the printed name of a known graph: the planted one is no relation of the data."""
+    """Return the printed name of a known graph; the planted one is marked as ground truth."""
     return f"{PLANTED} (ground truth)" if relation == PLANTED else relation
 
 
 def planted_note(rows: Sequence[Row]) -> str:
-    """Return a sentence on the planted graph; empty where no row is about one."""
+    """Return a sentence on the planted graph; empty if no row is about one."""
     if all(row["relation"] != PLANTED for row in rows):
         return ""
     return (
@@ -333,7 +333,7 @@ def planted_note(rows: Sequence[Row]) -> str:
 
 
 def agreement_line(row: Row) -> Line:
-    """Lay out a known graph, initial and final: both priors, then both counts, the best of them marked."""
+    """Return a known graph's line, initial and final: both priors, then both counts, the best marked."""
     groups = []
     for snapshot in SNAPSHOTS:
         learned = {f"{snapshot}_{prior}": row[f"{snapshot}_{prior}_mean"] for prior in PRIORS}
@@ -352,17 +352,17 @@ def agreement_line(row: Row) -> Line:
 
 
 def best_of(lower_is_better: bool, values: Iterable[float | None]) -> float | None:
-    """The best value there is; one that is no number is none."""
+    """Return the best value, ignoring None and NaN; None if nothing is left."""
     present = [value for value in values if value is not None and not isnan(value)]
     choose: Callable[..., float] = min if lower_is_better else max
     return choose(present) if present else None
 
 
 def is_best(value: float | None, best: float | None) -> bool:
-    """Whether a value is the best one."""
+    """Return whether a value equals the best one."""
     return value is not None and value == best
 
 
 def key_of_dataset(dataset: str) -> str:
-    """A dataset's name as part of a printed table's key, whatever characters it has."""
+    """Encode a dataset's name for a printed table's key; any characters are allowed."""
     return dataset.encode().hex()

@@ -1,4 +1,4 @@
-"""The paper's Tables 2, 3 and 4 in a terminal."""
+"""The paper's Tables 2, 3 and 4 for a terminal."""
 
 import duckdb
 from rich.console import Console
@@ -11,7 +11,7 @@ from pipeline.show.tables import Cell, PrintedTable, printed_tables
 
 
 def print_tables(lake: Lake, console: Console) -> None:
-    """Print every table of the warehouse, with the published figure below ours where there is one."""
+    """Print every table of the warehouse, with published values below ours."""
     with duckdb.connect(str(lake.warehouse), read_only=True) as warehouse:
         tables = printed_tables(warehouse)
     for table in tables:
@@ -21,7 +21,7 @@ def print_tables(lake: Lake, console: Console) -> None:
 
 
 def terminal_table(printed: PrintedTable) -> Table:
-    """A printed table for a terminal, its sections ruled off from one another."""
+    """Return a printed table as a terminal table, with lines between sections."""
     notes = Text("\n".join(printed.notes), style="table.caption")
     table = Table(title=Text(printed.title), caption=notes if printed.notes else None)
     for heading in printed.stub:
@@ -41,7 +41,7 @@ def terminal_table(printed: PrintedTable) -> Table:
 
 
 def terminal_cell(cell: Cell) -> Text:
-    """Ours, green or red where the paper says what to reach, and the published figure below it."""
+    """Format a cell: ours, green or red by its bound, with the published value below."""
     style = {None: "", True: "green", False: "red"}[cell.reached]
     text = Text(NONE if cell.ours is None else cell.ours, style=f"bold {style}" if cell.best else style)
     return (

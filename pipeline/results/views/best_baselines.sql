@@ -1,5 +1,5 @@
--- The one rule of what a model is held against: one that knows who acted, against every predictor that learns
--- nothing; one that does not, against its like. Results of two event tables are never held against each other.
+-- The baseline to compare a model with: a by-role model competes with every baseline, any other only with
+-- undirected baselines. Results of different event tables are never compared.
 create view best_baselines as
 select models.by_role as model_by_role, baselines.*
 from baselines, (values (false), (true)) models(by_role)

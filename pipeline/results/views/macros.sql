@@ -1,5 +1,5 @@
--- How a cell is printed. A cell that stands beside a published one has a bound, the worst value that still
--- reaches it; where rounding would hide on which side of the bound the cell is, more digits are printed.
+-- Cell formatting. A cell with a published counterpart has a bound, the worst value that still reaches it.
+-- If rounding would change the comparison with the bound, more digits are printed.
 
 create macro at_bound_or_better(value, bound, lower_is_better) as
     case when lower_is_better then value <= bound else value >= bound end;
@@ -19,7 +19,7 @@ create macro deciding_decimals(value, bound, lower_is_better, decimals) as
         decimals + 6
     );
 
--- `mean ± std` as text; without the second half when there is one seed only.
+-- `mean ± std` as text; the mean alone for a single seed.
 create macro mean_and_std(mean, std, decimals) as
     case when mean is null then null
          when std is null then format('{:.{}f}', mean, decimals)

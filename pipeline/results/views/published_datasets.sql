@@ -1,5 +1,5 @@
--- The paper's data are recognized by their four event counts, whatever the dataset is called: the sample
--- world has a `github` too, and no published figure belongs beside it.
+-- The paper's data sets are recognized by their four event counts, not by name: the sample data also has a
+-- dataset `github`, which must not be compared with published figures.
 create view published_datasets as
 with counts as (
     select dataset, statistic, value

@@ -1,6 +1,6 @@
--- One column per metric and interaction of the paper, pivoted from `table_3_cells`. What the paper prints
--- stands beside a variant also where one of its two interactions is not trained. A model with another
--- interaction has a row of its own, and its values in both columns.
+-- One column per metric and interaction of the paper, pivoted from `table_3_cells`. Published values are
+-- shown even if one of the two interactions is not trained. A model with another interaction has a separate
+-- row, with its values in both columns.
 create view table_3 as
 with cells as (
     select *, null::varchar as other_interaction

@@ -1,6 +1,6 @@
-"""The tables of columns in the documentation, written from the schemas.
+"""Column tables in the documentation, generated from the schemas.
 
-A table stands between the lines `<!-- columns: NAME -->` and `<!-- end of columns -->`.
+A table is placed between the lines `<!-- columns: NAME -->` and `<!-- end of columns -->`.
 """
 
 import re
@@ -17,7 +17,10 @@ PLACE = re.compile(r"(<!-- columns: (\w+) -->\n).*?(<!-- end of columns -->)", r
 
 
 def with_columns(text: str, tables: Mapping[str, Table]) -> str:
-    """`text` with the table of columns at each place that names one of `tables`."""
+    """Fill in the column table at each place in `text` that names one of `tables`.
+
+    Raises ValueError for a name that is not among them.
+    """
 
     def filled(place: re.Match[str]) -> str:
         begin, name, end = place.groups()
@@ -29,7 +32,7 @@ def with_columns(text: str, tables: Mapping[str, Table]) -> str:
 
 
 def column_table(table: Table) -> str:
-    """What a table holds, and its columns with type and meaning, as Markdown."""
+    """Return a table's description and its columns, with type and meaning, as Markdown."""
     rows = "".join(
         f"| `{column.name}` | {column.sql_type} | {column.description} |\n" for column in table.columns
     )

@@ -1,4 +1,4 @@
-"""`python -m pipeline.show.column_docs`: write the tables of columns into the documentation."""
+"""Command `python -m pipeline.show.column_docs`: write the column tables into the documentation."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from pipeline.show.column_docs import DOCUMENTS, with_columns
 
 
 def main() -> None:
-    """Bring every document up to date, from the repository's root."""
+    """Update every document; run it from the repository's root."""
     for name, tables in DOCUMENTS.items():
         path = Path(name)
         write_text(with_columns(path.read_text(encoding="utf-8"), tables), path)

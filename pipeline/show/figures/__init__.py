@@ -1,4 +1,4 @@
-"""The paper's figures, drawn for any dataset from stored results only."""
+"""The paper's figures for any dataset, drawn only from stored results."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from pipeline.show.part import part_of
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """Where a figure is, its title, and its description in words for those who cannot see it."""
+    """A drawn figure: its files, its title, and a description for readers who cannot see it."""
 
     name: str
     title: str
@@ -30,9 +30,9 @@ class DrawnFigure:
 def draw_figures(lake: Lake, dataset: str) -> list[DrawnFigure]:
     """Draw every figure of a dataset as SVG and PNG under `figures/<dataset>/`, listed in its `figures.json`.
 
-    Needs the event table and at least one finished variant; the bars appear once predictions or baselines
-    are measured. Variants trained on an earlier event table are left out, and figures of an earlier drawing
-    that no longer apply are removed.
+    Needs the event table and at least one finished variant, else raises FileNotFoundError. The bars appear
+    once link predictions or baselines are measured. Variants trained on an earlier event table are skipped,
+    and figures that no longer apply are deleted.
     """
     table = read_event_table(lake.dataset(dataset))
     if not trained_variants(lake, dataset):

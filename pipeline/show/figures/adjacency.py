@@ -1,4 +1,4 @@
-"""Adjacency matrices: the learned graph beside each association graph, initial and final, by community."""
+"""Adjacency matrices by community: the learned graph beside each association graph, initial and final."""
 
 import base64
 import struct
@@ -20,7 +20,7 @@ PAPER, BLOCK, INK = np.array([250, 251, 252]), np.array([228, 233, 240]), np.arr
 
 
 def adjacency_figure(part: Part, trained: TrainedVariant) -> Figure:
-    """Rows: initial and final. Columns: every relation, then every edge type of the attention S."""
+    """Draw rows for initial and final, and columns for relations and for edge types of the attention S."""
     table = part.table
     community = communities(communication_graph(table))
     order = np.lexsort((np.arange(community.size), community))
@@ -59,7 +59,7 @@ def adjacency_figure(part: Part, trained: TrainedVariant) -> Figure:
 def matrix_panel(
     entries: pl.DataFrame, order: np.ndarray, community: np.ndarray, title: str, subtitle: str
 ) -> alt.Chart:
-    """One matrix as a picture: thousands of entries as marks would make a figure of megabytes."""
+    """Draw one matrix as an image; a mark per entry would make a figure of megabytes."""
     image = matrix_image(entries, order, community)
     heading = alt.TitleParams(
         title, subtitle=subtitle, subtitleColor="#5f6b7a", subtitleFontSize=11, fontSize=12
@@ -71,7 +71,7 @@ def matrix_panel(
 
 
 def matrix_image(entries: pl.DataFrame, order: np.ndarray, community: np.ndarray) -> str:
-    """A matrix as the address of an embedded PNG: darkness follows the square root of the weight."""
+    """Return a matrix as a PNG data URL; darkness grows with the square root of the weight."""
     nodes = order.size
     place = np.empty(nodes, dtype=np.int64)
     place[order] = np.arange(nodes)
@@ -92,13 +92,13 @@ def matrix_image(entries: pl.DataFrame, order: np.ndarray, community: np.ndarray
 
 
 def pooled(matrix: np.ndarray) -> np.ndarray:
-    """A large matrix at the picture's size, each pixel the strongest entry under it, so that none is lost."""
+    """Reduce a large matrix to the image size by max-pooling, so that no entry is lost."""
     starts = np.linspace(0, matrix.shape[0], PIXELS, endpoint=False).astype(int)
     return np.maximum.reduceat(np.maximum.reduceat(matrix, starts, axis=0), starts, axis=1)
 
 
 def png(picture: np.ndarray) -> bytes:
-    """An 8-bit RGB array (height, width, 3) as PNG."""
+    """Encode an 8-bit RGB array (height, width, 3) as PNG."""
     height, width, _ = picture.shape
     lines = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
 

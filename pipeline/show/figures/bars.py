@@ -1,4 +1,4 @@
-"""Bars of predictors that learn nothing against learned models, on the same test events."""
+"""Bar charts of baselines and learned models on the same test events."""
 
 import altair as alt
 import polars as pl
@@ -18,7 +18,7 @@ METRICS = [metric.name for metric in PAPER_METRICS]
 
 
 def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
-    """MAR and HITS@10 of every predictor, best first; None when nothing has been measured yet."""
+    """Draw MAR and HITS@10 of every predictor, best first; None before anything is measured."""
     rows = bar_rows(lake, table)
     if rows.is_empty():
         return None
@@ -41,7 +41,7 @@ def baseline_bars(lake: Lake, table: EventTable) -> Figure | None:
 
 
 def bar_rows(lake: Lake, table: EventTable) -> pl.DataFrame:
-    """One row per predictor: who, what (learned or not), each metric and its std over seeds."""
+    """Return a row per predictor: label `who`, kind `what` (learned or not), metrics and std over seeds."""
     numbers = [column for metric in METRICS for column in (metric, f"{metric}_std")]
     kinds = {"who": pl.String, "what": pl.String} | dict.fromkeys(numbers, pl.Float64)
     parts = [pl.DataFrame(schema=kinds)]
@@ -76,7 +76,7 @@ def bar_rows(lake: Lake, table: EventTable) -> pl.DataFrame:
 
 
 def metric_panel(rows: pl.DataFrame, metric: str, order: list[str], labelled: bool) -> alt.LayerChart:
-    """One metric: a bar per predictor, its value written at its end."""
+    """Draw one metric: a bar per predictor, labelled with its value."""
     rows = rows.with_columns(
         low=pl.max_horizontal(pl.col(metric) - pl.col(f"{metric}_std"), 0.0),
         high=pl.col(metric) + pl.col(f"{metric}_std"),

@@ -1,4 +1,4 @@
-"""Training curves: MAR by epoch and the loss terms of each model by step, one row per model."""
+"""Training curves, one row per model: MAR by epoch and loss terms by step."""
 
 from collections.abc import Sequence
 
@@ -21,8 +21,8 @@ WIDTH, HEIGHT = 165, 84
 
 
 def curves_figure(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> Figure:
-    """Mean over seeds as a line, lowest to highest seed as a band."""
-    # + Freq changes how a model ranks, not how it learns: its curves are those of the model it is made of.
+    """Draw the mean over seeds as a line, with a band from the lowest to the highest seed."""
+    # + Freq changes the ranking, not the training: its curves are those of its base model.
     shown = [one for one in trained if not uses_frequency(one, relations)] or list(trained)
     losses, mars = [], []
     for one in shown:
@@ -35,7 +35,7 @@ def curves_figure(trained: Sequence[TrainedVariant], relations: Sequence[str]) -
     models = sorted(loss["model"].unique())
     interactions = sorted(loss["interaction"].unique())
     rows = [model_row(model, loss, mar, interactions) for model in models]
-    measured = mar.filter(pl.col("split") == VALIDATION).sort("mean")  # none without a validation event
+    measured = mar.filter(pl.col("split") == VALIDATION).sort("mean")  # empty without validation events
     best = measured.row(0, named=True) if measured.height else None
     lowest = (
         f" The lowest validation MAR is {best['mean']:.1f}, {best['model']} {best['interaction']}."
@@ -53,13 +53,13 @@ def curves_figure(trained: Sequence[TrainedVariant], relations: Sequence[str]) -
 
 
 def uses_frequency(trained: TrainedVariant, relations: Sequence[str]) -> bool:
-    """Whether a variant is + Freq of another."""
+    """Return whether a variant averages another one with training frequency (+ Freq)."""
     variant = trained.described(relations)
     return variant is not None and variant.frequency
 
 
 def loss_points(curves: pl.DataFrame) -> pl.DataFrame:
-    """Each loss term in at most a hundred stretches of steps: mean and range over seeds."""
+    """Average each loss term over at most a hundred bins of steps; return mean and range over seeds."""
     steps = int(curves["step"].max() or 0) + 1  # ty: ignore[invalid-argument-type] - steps are integers
     width = max(1, -(-steps // POINTS_PER_CURVE))
     per_seed = (
@@ -72,7 +72,7 @@ def loss_points(curves: pl.DataFrame) -> pl.DataFrame:
 
 
 def mar_points(curves: pl.DataFrame) -> pl.DataFrame:
-    """Validation and test MAR after each epoch: mean and range over seeds."""
+    """Return validation and test MAR after each epoch: mean and range over seeds."""
     per_seed = (
         curves.unpivot(list(MARS), index=["seed", "epoch"], variable_name="split")
         .drop_nulls("value")
@@ -82,7 +82,7 @@ def mar_points(curves: pl.DataFrame) -> pl.DataFrame:
 
 
 def over_seeds(values: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """Mean, lowest and highest value over seeds."""
+    """Aggregate values over seeds: mean, lowest and highest."""
     return (
         values.group_by(*by)
         .agg(mean=pl.col("value").mean(), low=pl.col("value").min(), high=pl.col("value").max())
@@ -109,7 +109,7 @@ def model_row(model: str, loss: pl.DataFrame, mar: pl.DataFrame, interactions: l
         panels.append(curve_panel(rows, "epoch:O", "Epoch", METRIC_TITLES[MAR.name], colour, dash))
     for term, title in LOSS_TITLES.items():
         rows = loss.filter(pl.col("model") == model, pl.col("term") == term).drop_nulls("mean")
-        if (rows["mean"] != 0).any():  # a term that is 0 throughout is none of this model's
+        if (rows["mean"] != 0).any():  # the model has no term that is always 0
             panels.append(curve_panel(rows, "step:Q", "Step", title, colour))
     return alt.hconcat(*panels, spacing=22, title=model)
 
@@ -133,7 +133,7 @@ def curve_panel(
         *shared, alt.Y("low:Q", title=title, scale=zoom), alt.Y2("high:Q")
     )
     line = marks(rows, alt.MarkDef("line", strokeWidth=1.8)).encode(*shared, value)
-    # A run of one epoch has no line, only points.
+    # A line is invisible after a single epoch; points are not.
     points = marks(rows, alt.MarkDef("circle", size=26, opacity=1)).encode(axis, colour, value)
     return alt.LayerChart(
         layer=[band, line] if dash is None else [band, line, points], width=WIDTH, height=HEIGHT

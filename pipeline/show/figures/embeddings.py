@@ -21,7 +21,7 @@ SIDE = 240
 
 
 def embeddings_figure(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
-    """One panel per variant: as in the paper DyRep, random and learned LDG, with each interaction."""
+    """Draw a panel per variant: as in the paper DyRep, random and learned LDG, with each interaction."""
     table = part.table
     relations = table.metadata["relations"]
     shown = chosen(trained, relations)
@@ -43,25 +43,25 @@ def embeddings_figure(part: Part, trained: Sequence[TrainedVariant]) -> Figure:
 
 
 def chosen(trained: Sequence[TrainedVariant], relations: Sequence[str]) -> list[TrainedVariant]:
-    """What is trained of DyRep, LDG on a random sparse graph and LDG on the learned one."""
+    """Select the trainings of DyRep, of LDG on a random sparse graph, and of LDG on the learned one."""
     names = (DYREP, ldg_name("random", "sparse"), ldg_name("learned", "sparse"))
     shown = [one for name in names for one in trained if one.variant == name]
     return shown or [showcase(trained, relations)]
 
 
 def tsne(z: np.ndarray) -> np.ndarray:
-    """Two coordinates per node; the same for the same embeddings."""
-    # Loading scikit-learn takes seconds, which only a drawing should cost.
+    """Return two coordinates per node (N, 2); deterministic."""
+    # Imported here because loading scikit-learn takes seconds.
     from sklearn.manifold import TSNE
 
     perplexity = min(30.0, (len(z) - 1) / 3)
-    # Threads of so small a problem wait for one another longer than they work.
+    # On so small a problem, threads synchronize longer than they compute.
     with threadpool_limits(1):
         return TSNE(2, perplexity=perplexity, init="pca", random_state=0, max_iter=500).fit_transform(z)
 
 
 def embedding_panel(place: np.ndarray, pairs: pl.DataFrame, labels: list[str], title: str) -> alt.LayerChart:
-    """The nodes of one variant; marked pairs differ in colour and in shape."""
+    """Draw the nodes of one variant; marked pairs differ in colour and shape."""
     points = pl.DataFrame({"x": place[:, 0], "y": place[:, 1]})
     marked = pl.DataFrame(
         [

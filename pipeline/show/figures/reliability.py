@@ -1,4 +1,4 @@
-"""Reliability of the forecast times: how often an event came, against the probability that was given."""
+"""Reliability diagram of waiting-time forecasts: observed frequency against forecast probability."""
 
 import altair as alt
 import numpy as np
@@ -15,10 +15,10 @@ SIDE = 190
 
 
 def reliability_diagram(lake: Lake, table: EventTable) -> Figure | None:
-    """Draw a panel per horizon, nodes and pairs in each; None where there is nothing to compare.
+    """Draw a panel per horizon, with nodes and pairs; None if there is nothing to compare.
 
-    That is so where waiting times are not learned, and where all events or none came within every horizon: a
-    horizon within which all came says nothing of the probabilities, and has no panel.
+    A horizon with a constant observed share (all events or none occurred) has no panel. There is no figure
+    without panels, or where waiting times are not learned.
     """
     rows = read_result(lake, CALIBRATION.name, table)
     if rows is None:
@@ -39,7 +39,7 @@ def reliability_diagram(lake: Lake, table: EventTable) -> Figure | None:
 
 
 def left_out(rows: pl.DataFrame, horizons: list[str]) -> str:
-    """Return a sentence per horizon that has forecasts and no panel."""
+    """Return a sentence per horizon that has forecasts but no panel."""
     return "".join(
         f" Within {name} {'every event' if observed else 'no event'} came: not drawn."
         for name in HORIZONS
@@ -48,7 +48,7 @@ def left_out(rows: pl.DataFrame, horizons: list[str]) -> str:
 
 
 def horizon_panel(rows: pl.DataFrame, horizon: str) -> alt.LayerChart | alt.FacetChart:
-    """Draw one horizon, both axes over the tenths in which its points are."""
+    """Draw one horizon, with both axes limited to the tenths that contain points."""
     shown = rows.select("subject", "predicted", "observed", "forecasts")
     values = shown.select(pl.concat_list("predicted", "observed").explode()).to_series().to_numpy()
     low, high = float(np.floor(values.min() * 10) / 10), float(np.ceil(values.max() * 10) / 10)

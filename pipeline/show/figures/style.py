@@ -1,4 +1,4 @@
-"""One look for every figure: colours that colour-blind readers tell apart, quiet axes, one typeface."""
+"""Shared style of all figures: colours distinguishable by colour-blind readers, plain axes, one typeface."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ from pipeline.lake import replacing, write_text
 from pipeline.text import printable, printable_document
 from pipeline.variant_names import BILINEAR, CONCAT
 
-# The renderer refuses a wrong chart; to check each part of it before takes as long as drawing it.
+# Altair's validation takes as long as drawing, and the renderer rejects invalid charts anyway.
 schemapi.disable_debug_mode()
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
 INK, QUIET, FAINT = "#1f2933", "#5f6b7a", "#d9dee5"
-# Okabe and Ito's colours, in the order in which they are handed out.
+# Okabe and Ito's colours, in order of use.
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW = (
     "#0072b2",
     "#e69f00",
@@ -67,7 +67,7 @@ CONFIG = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn figure: its chart, its title, and its description for readers who cannot see it."""
+    """A figure: its chart, its title, and a description for readers who cannot see it."""
 
     name: str
     title: str
@@ -76,10 +76,10 @@ class Figure:
 
 
 def marks(rows: pl.DataFrame, mark: alt.MarkDef) -> alt.Chart:
-    """A chart of `rows` drawn as `mark`; encodings name their types.
+    """Return a chart of `rows` drawn as `mark`; encodings must name their types.
 
-    The rows travel as JSON text: as values, every combination of charts would copy them one by one. Axes,
-    scales and legends are dicts for the same reason: Altair's own hold all that they could be told as well.
+    Rows are passed as JSON text because Altair copies lists of values, row by row, when charts are combined.
+    Axes, scales and legends are dicts because Altair's own classes also carry all unset options.
     """
     texts = (column for column in rows.get_columns() if column.dtype == pl.String)
     shown = rows.with_columns(
@@ -90,9 +90,9 @@ def marks(rows: pl.DataFrame, mark: alt.MarkDef) -> alt.Chart:
 
 
 def category_axis(labels: Iterable[str], *, shown: bool) -> dict[str, Any]:
-    """The axis of a list of names, with room for the longest in whichever typeface a reader has.
+    """Return an axis for a list of names, with room for the longest in any of the reader's typefaces.
 
-    Room is measured here with one typeface; where a reader's is wider, the longest name would be cut.
+    The renderer measures text in one typeface; in a wider one the longest name would be cut off.
     """
     room = LABEL_SIZE * WIDEST_LETTER * max((len(label) for label in labels), default=0) if shown else 0
     return {
@@ -106,13 +106,13 @@ def category_axis(labels: Iterable[str], *, shown: bool) -> dict[str, Any]:
 
 
 def interaction_colours(interactions: Sequence[str]) -> list[str]:
-    """A colour for each interaction: the paper's have their own, others take what is left."""
+    """Return a colour per interaction: the paper's have fixed ones, others take the remaining ones."""
     left = iter(colour for colour in PALETTE if colour not in INTERACTION_COLOURS.values())
     return [INTERACTION_COLOURS.get(name) or next(left, QUIET) for name in interactions]
 
 
 def renumbered(svg: str) -> str:
-    """The drawing with its clip paths numbered from 0: Vega counts on from one drawing to the next."""
+    """Number an SVG's clip paths from 0, because Vega continues numbering from one drawing to the next."""
     numbers: dict[str, int] = {}
     return re.sub(
         r'((?:url\(#|id=")clip)(\d+)',
@@ -122,7 +122,7 @@ def renumbered(svg: str) -> str:
 
 
 def drawable(spec: Any) -> Any:  # noqa: ANN401 - JSON is any value
-    """A specification without the characters at which the renderer aborts the process."""
+    """Remove from a specification the characters at which the renderer aborts the process."""
     match spec:
         case str():
             return printable_document(spec)
@@ -143,9 +143,9 @@ def drawn(figure: Figure, heading: str = "") -> str:
 
 
 def save_figure(figure: Figure, folder: Path, heading: str) -> tuple[Path, Path]:
-    """Write the figure as SVG (for papers and the report) and PNG (for the UI), each whole or not at all.
+    """Write the figure as SVG (for papers and the report) and PNG (for the UI), each atomically.
 
-    `heading` names the data, so that a picture that is copied out of its page still does.
+    `heading` names the data, so that a copied picture still does.
     """
     svg_path, png_path = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
     svg = drawn(figure, heading)

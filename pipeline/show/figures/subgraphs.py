@@ -1,4 +1,4 @@
-"""Subgraphs: the final associations of a few nodes against the attention among them at two times."""
+"""Subgraphs: final associations of a few nodes beside the attention among them at two times."""
 
 import altair as alt
 import networkx as nx
@@ -18,7 +18,7 @@ SIDE = 290
 
 
 def subgraphs_figure(part: Part, trained: TrainedVariant) -> Figure:
-    """The same nodes in the same places: associations, attention half-way and at the end of training."""
+    """Draw associations, and attention half-way and at the end of training, with fixed node positions."""
     table = part.table
     graph = communication_graph(table)
     relation = table.metadata["relations"][0]
@@ -62,7 +62,7 @@ def subgraphs_figure(part: Part, trained: TrainedVariant) -> Figure:
 
 
 def busiest_circle(graph: nx.Graph) -> list[int]:
-    """Nodes grown from the strongest pair, each time adding the one tied most to those already chosen."""
+    """Grow a set of nodes greedily from the strongest pair, adding the node with the strongest ties to it."""
     start = max(graph.edges(data="weight"), key=lambda edge: (edge[2], -edge[0], -edge[1]), default=None)
     if start is None:
         return list(graph)[:NODES]
@@ -81,7 +81,7 @@ def busiest_circle(graph: nx.Graph) -> list[int]:
 
 
 def pairs_among(entries: pl.DataFrame, chosen: list[int]) -> pl.DataFrame:
-    """The strongest undirected pairs among the chosen nodes, by mean weight of directions and edge types."""
+    """Return the strongest undirected pairs among the chosen nodes, by mean weight over both directions."""
     return (
         entries.filter(pl.col("u").is_in(chosen) & pl.col("v").is_in(chosen))
         .group_by(u=pl.min_horizontal("u", "v"), v=pl.max_horizontal("u", "v"))
@@ -94,7 +94,7 @@ def pairs_among(entries: pl.DataFrame, chosen: list[int]) -> pl.DataFrame:
 def subgraph_panel(
     points: pl.DataFrame, pairs: pl.DataFrame, place: dict[int, np.ndarray], title: str, colour: str
 ) -> alt.LayerChart:
-    """One drawing of the nodes with the given ties."""
+    """Draw the nodes with the given ties."""
     lines = pl.DataFrame(
         [
             {

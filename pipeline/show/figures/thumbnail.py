@@ -1,15 +1,15 @@
-"""A figure small enough for a dialog of the UI, and for the log of runs that keeps it."""
+"""Thumbnails of figures, small enough for a UI dialog and for the run log that stores them."""
 
 import re
 from pathlib import Path
 
 import vl_convert
 
-WIDTH = 640  # pixels that a dialog has room for
+WIDTH = 640  # pixels available in a dialog
 
 
 def thumbnail(svg: Path) -> bytes:
-    """The figure as PNG, no wider than a dialog."""
+    """Render the SVG as PNG, no wider than a dialog; raise ValueError if the SVG has no width."""
     text = svg.read_text(encoding="utf-8")
     width = re.search(r'<svg[^>]* width="([\d.]+)"', text)
     if width is None:

@@ -1,4 +1,4 @@
-"""The report: one self-contained page of what was run, what came out, and the latent graph to explore."""
+"""The report: one self-contained HTML page of datasets, results and an explorer of the latent graph."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ from pipeline.text import printable_document
 
 @dataclass(frozen=True)
 class DatasetCard:
-    """What a dataset is, how it is split, and what was trained on it, in words."""
+    """Texts about a dataset: description, split and size, and its trainings."""
 
     title: str
     description: str
@@ -51,8 +51,9 @@ class FigureSection:
 def write_report(lake: Lake) -> Path:
     """Write `report/index.html` from the warehouse, the figures and the stored models, and return its path.
 
-    The page makes no request: styles, script, figures and data are inside it. Names from data only ever
-    appear as text, and the page's own policy lets no other script run.
+    The page makes no requests: styles, script, figures and data are embedded. Names from data appear only as
+    text, and the page's content security policy admits no other script. Raises FileNotFoundError without a
+    warehouse.
     """
     if not lake.warehouse.exists():
         raise FileNotFoundError(f"{lake.warehouse} is missing: build the warehouse before the report")
@@ -82,28 +83,28 @@ def write_report(lake: Lake) -> Path:
 
 
 def templates() -> Environment:
-    """The package's templates; every value is escaped, and a name without a value is an error."""
+    """Return the package's Jinja environment; values are escaped, and undefined names are errors."""
     environment = Environment(
         loader=PackageLoader("pipeline.show.report", "."), autoescape=True, undefined=StrictUndefined
     )
     environment.filters["sha256"] = policy_hash
-    # Names stay readable, and the page small.
+    # Keeps names readable and the page small.
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
 
 def page_resource(name: str) -> Markup:
-    """A file of this package, to stand in the page as it is."""
+    """Read a file of this package for unescaped inclusion in the page."""
     return Markup(Path(__file__).with_name(name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
 
 
 def policy_hash(text: str) -> str:
-    """The hash by which the page's policy admits its own script or style and no other."""
+    """Return the hash that admits the page's own script or style in its content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def report_summary(tables: list[EventTable], trained: dict[str, list[TrainedVariant]]) -> str:
-    """Return how much there is, and the titles of the datasets, in a sentence."""
+    """Return a sentence with the numbers of datasets, events and trainings, and the datasets' titles."""
     events = sum(table.events.height for table in tables)
     models = sum(len(variants) for variants in trained.values())
     amount = f"{count(len(tables), 'dataset')}, {count(events, 'event')}, {count(models, 'trained variant')}"
@@ -111,7 +112,7 @@ def report_summary(tables: list[EventTable], trained: dict[str, list[TrainedVari
 
 
 def dataset_card(table: EventTable, trained: list[TrainedVariant]) -> DatasetCard:
-    """The card of a dataset."""
+    """Build the card of a dataset."""
     metadata, times = table.metadata, table.events["created_at"]
     clock = "UTC" if metadata["clock"] == "UTC" else f"local time, {metadata['time_zone']}"
     test_start = datetime.fromisoformat(metadata["split"]["test_start"])
@@ -128,7 +129,7 @@ def dataset_card(table: EventTable, trained: list[TrainedVariant]) -> DatasetCar
 
 
 def trained_line(trained: TrainedVariant, table: EventTable) -> str:
-    """A trained variant with its seeds and size."""
+    """Describe a trained variant with its seeds and size."""
     facts = trained.facts
     parts = [count(len(facts["seeds"]), "seed"), count(facts["parameters"], "parameter")]
     if facts["stopped"]:
@@ -139,7 +140,7 @@ def trained_line(trained: TrainedVariant, table: EventTable) -> str:
 
 
 def figure_section(lake: Lake, table: EventTable) -> FigureSection | None:
-    """A dataset's figures, or None where none are drawn."""
+    """Return a dataset's figures, or None if none are drawn."""
     folder = lake.figures / table.name
     listing = folder / "figures.json"
     if not listing.exists():

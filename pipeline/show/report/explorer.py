@@ -1,4 +1,4 @@
-"""What the page's explorer of the latent graph needs, small enough to travel inside the page."""
+"""Data of the page's explorer of the latent graph, compact enough to embed in the page."""
 
 import base64
 import zlib
@@ -25,7 +25,7 @@ FEWEST_PARTNERS = 2
 
 
 def explorer_data(lake: Lake, tables: list[EventTable]) -> list[dict[str, Any]]:
-    """One entry per dataset with a trained variant; edges and predictions are packed, see `packed`."""
+    """Return an entry per dataset with a trained variant; edges and predictions are packed, see `packed`."""
     return [
         dataset_data(part_of(table), trained) | {"last": f"{table.as_of:%d %b %Y, %H:%M}"}
         for table in tables
@@ -34,7 +34,7 @@ def explorer_data(lake: Lake, tables: list[EventTable]) -> list[dict[str, Any]]:
 
 
 def dataset_data(part: Part, trained: list[TrainedVariant]) -> dict[str, Any]:
-    """Names, places and communities of the nodes, and the attention of every variant through time."""
+    """Return names, positions and communities of the nodes, and every variant's attention over time."""
     table = part.table
     graph = communication_graph(table)
     community = communities(graph)
@@ -54,7 +54,7 @@ def dataset_data(part: Part, trained: list[TrainedVariant]) -> dict[str, Any]:
 
 
 def variant_data(trained: TrainedVariant, part: Part) -> dict[str, Any]:
-    """Attention snapshots and predictions of one variant."""
+    """Return attention snapshots and predictions of one variant."""
     nodes, attention = part.table.nodes.height, part.of_first_seed(trained, "attention", "u", "v")
     moments = attention.select("snapshot", "label", "created_at").unique("snapshot").sort("snapshot")
     shown = moments[
@@ -95,7 +95,7 @@ def variant_data(trained: TrainedVariant, part: Part) -> dict[str, Any]:
 
 
 def packed_reasons(predictions: pl.DataFrame) -> str | None:
-    """Why each partner is predicted, a line each in their order; None for a model that does not say."""
+    """Pack the reasons of predictions, a line each in their order; None for a model without reasons."""
     if predictions["reasons"].null_count() == predictions.height:
         return None
     lines = [
@@ -106,10 +106,10 @@ def packed_reasons(predictions: pl.DataFrame) -> str | None:
 
 
 def strongest_pairs(attention: pl.DataFrame, nodes: int) -> pl.DataFrame:
-    """Per snapshot the undirected pairs that are among the strongest of one of their two nodes.
+    """Return per snapshot the undirected pairs that are among the strongest of one of their two nodes.
 
-    A pair's weight is the mean of both directions, summed over edge types. How many partners a node keeps
-    follows from what the page can carry, so that every node keeps some however many snapshots there are.
+    A pair's weight is the mean of both directions, summed over edge types. The number of partners per node
+    follows from the page's size limit, with a minimum, however many snapshots there are.
     """
     snapshots = max(1, attention["snapshot"].n_unique())
     partners = int(np.clip(EDGES_PER_VARIANT // (nodes * snapshots), FEWEST_PARTNERS, PARTNERS))
@@ -130,12 +130,12 @@ def strongest_pairs(attention: pl.DataFrame, nodes: int) -> pl.DataFrame:
 
 
 def moment_label(label: str | None, when: datetime | None) -> str:
-    """A snapshot's time in words."""
+    """Format a snapshot's time."""
     if when is None:
         return "before the first event"
     return f"{when:%d %b %Y, %H:%M}" + (" (end of training)" if label == FINAL else "")
 
 
 def packed(*arrays: np.ndarray) -> str:
-    """Arrays one after another, deflated, in base64: the page inflates them when a variant is chosen."""
+    """Concatenate, deflate and base64-encode arrays; the page inflates them when a variant is chosen."""
     return base64.b64encode(zlib.compress(b"".join(array.tobytes() for array in arrays), 9)).decode()

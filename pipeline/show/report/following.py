@@ -1,4 +1,4 @@
-"""The report's first page where an archive is followed: what is next, how forecasts did, what changed."""
+"""The report's first page for a followed archive: forecasts, their track record, and recent changes."""
 
 import base64
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from pipeline.show.figures.style import GREEN, ORANGE, PALETTE, QUIET, Figure, d
 from pipeline.show.tables import rows_of
 
 Row = dict[str, Any]
-SHOWN = 12  # interactions, and ties that changed
+SHOWN = 12  # interactions, and changed ties
 SMALLEST = 0.005  # less would be printed as 0 %
-PARTNERS = 10  # of a person
-JUDGED_DAYS = 28  # a person's record is that of so many days
+PARTNERS = 10  # per person
+JUDGED_DAYS = 28  # days covered by a person's record
 BASELINE_COLOURS = dict(zip(FOLLOWING_BASELINES, (ORANGE, GREEN, QUIET), strict=True))
 
 
 @dataclass(frozen=True)
 class Following:
-    """What the first page holds; `people` is what the person page looks up."""
+    """Content of the first page; `people` is the data of the person page."""
 
     as_of: datetime
-    no_forecast: str  # why a later day has none
+    no_forecast: str  # why a later day has no forecast
     likely: list[Row]
-    track: str  # the drawing as SVG in base64
+    track: str  # figure as SVG in base64
     track_in_words: str
     changed: list[Row]
     distance: str  # between the two forecasts that `changed` compares
@@ -42,7 +42,7 @@ class Following:
 
 
 def following_page(lake: Lake, warehouse: duckdb.DuckDBPyConnection) -> Following | None:
-    """The first page, or None where nothing is followed."""
+    """Return the first page, or None if no archive is followed."""
     likely = rows_of(
         warehouse,
         "select name, partner_name, probability, expected_at, as_of, variant from today "
@@ -72,7 +72,7 @@ def following_page(lake: Lake, warehouse: duckdb.DuckDBPyConnection) -> Followin
 
 
 def track_figure(warehouse: duckdb.DuckDBPyConnection) -> Figure | None:
-    """MAR day by day, online: each model beside what learns nothing; None before the first score."""
+    """Draw online MAR by day for each model and the baselines; None before the first score."""
     rows = rows_of(warehouse, "from track_record where how = 'online' and mar is not null order by as_of")
     if not rows:
         return None
@@ -106,7 +106,7 @@ def track_figure(warehouse: duckdb.DuckDBPyConnection) -> Figure | None:
 
 
 def changed_ties(warehouse: duckdb.DuckDBPyConnection, as_of: datetime, variant: str) -> list[Row]:
-    """Whose probability of acting on whom changed most since a week ago, or since the first forecast."""
+    """Return the ties whose probability changed most since a week ago, or since the first forecast."""
     return rows_of(
         warehouse,
         """
@@ -130,7 +130,7 @@ def changed_ties(warehouse: duckdb.DuckDBPyConnection, as_of: datetime, variant:
 
 
 def missing_hours(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> list[str]:
-    """The hours of the last `LATE_DAYS` that are not here or not whole, in words, a line for each day."""
+    """Describe the missing or incomplete hours of the last `LATE_DAYS`, a line per day and status."""
     rows = rows_of(
         warehouse,
         "select day, status, list(hour order by hour) as hours from gharchive_files "
@@ -142,7 +142,7 @@ def missing_hours(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> list
 
 
 def people(lake: Lake, warehouse: duckdb.DuckDBPyConnection, as_of: datetime, variant: str) -> Row:
-    """Each person's likeliest partners, and how forecasts for the person did: names, then rows by person."""
+    """Return each person's likeliest partners and forecast record, by name."""
     rows = rows_of(
         warehouse,
         "select name, list({'partner': partner_name, 'probability': round(probability, 4), "
@@ -157,7 +157,7 @@ def people(lake: Lake, warehouse: duckdb.DuckDBPyConnection, as_of: datetime, va
 
 
 def personal_records(lake: Lake, variant: str) -> dict[str, list[int]]:
-    """By person: events of the last weeks, and how many went to the first and the first ten of a forecast."""
+    """Return per person the events of the last weeks, and the hits of the forecast's top 1 and top 10."""
     files = FollowingFiles.of(lake)
     parts = []
     for day in followed_days(lake)[-JUDGED_DAYS:]:

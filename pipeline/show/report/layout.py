@@ -1,7 +1,6 @@
-"""Where the explorer draws each node: a force-directed layout, computed once so that the page only draws.
+"""Node positions of the explorer: a force-directed layout, computed once so that the page only draws.
 
-networkx has the same forces, but for 2,000 nodes its layouts take 32 to 66 seconds where this one takes 4
-(`docs/report.md` has the figures).
+networkx layouts with the same forces take 32 to 66 seconds for 2,000 nodes, this one 4 (`docs/report.md`).
 """
 
 import networkx as nx
@@ -9,15 +8,14 @@ import numpy as np
 
 ITERATIONS, ITERATIONS_OF_MANY, MANY = 120, 50, 500
 GRAVITY = 0.6
-RADIUS = 0.6  # of a community that is everyone, where the places of communities fill the unit disc
+RADIUS = 0.6  # of a community of all nodes; communities are laid out in the unit disc
 BLOCK = 1_000
 
 
 def community_layout(graph: nx.Graph, community: np.ndarray) -> np.ndarray:
-    """Place the nodes 0…N−1 in the unit disc, communities apart from one another: (N, 2).
+    """Place the nodes 0…N−1 in the unit disc, with communities apart from one another: (N, 2).
 
-    The forces place the communities among themselves, and the members of each around its place, in a circle
-    whose area is their share of the nodes.
+    Members are laid out around their community's centre, in a circle whose area is their share of the nodes.
     """
     members = [np.flatnonzero(community == number) for number in range(community.max(initial=-1) + 1)]
     between = nx.empty_graph(len(members))
@@ -33,16 +31,16 @@ def community_layout(graph: nx.Graph, community: np.ndarray) -> np.ndarray:
 
 
 def layout(graph: nx.Graph) -> np.ndarray:
-    """A place in the unit disc for each node 0…N−1, the same for the same graph: (N, 2).
+    """Place the nodes 0…N−1 in the unit disc, deterministically: (N, 2).
 
-    Fruchterman and Reingold's forces: all nodes repel one another, tied ones attract, and a pull to the
-    middle keeps those without ties from drifting off.
+    Fruchterman-Reingold forces: all nodes repel one another, tied ones attract, and gravity keeps nodes
+    without ties from drifting off.
     """
     nodes = graph.number_of_nodes()
     ties = np.array(list(graph.edges()), dtype=np.int64).reshape(-1, 2)  # (E, 2)
     weight = np.array([weight for _, _, weight in graph.edges(data="weight", default=1.0)])  # (E,)
     weight = weight / max(weight.mean(), 1e-9) if weight.size else weight
-    near = 1 / np.sqrt(nodes)  # the distance at which a tie neither pulls nor pushes
+    near = 1 / np.sqrt(nodes)  # equilibrium distance of a tie
     place = np.random.default_rng(0).uniform(-1, 1, (nodes, 2))  # (N, 2)
     iterations = ITERATIONS if nodes <= MANY else ITERATIONS_OF_MANY
     for step in range(iterations):
@@ -60,8 +58,8 @@ def layout(graph: nx.Graph) -> np.ndarray:
 
 
 def repulsion(place: np.ndarray, near: float) -> np.ndarray:
-    """What pushes each node away from all others, near²/distance each, a block of rows at a time: (N, 2)."""
-    place = place.astype(np.float32)  # the N² part: half the memory, twice the speed, and no eye sees it
+    """Compute the repulsion of each node by all others, near²/distance each, in blocks of rows: (N, 2)."""
+    place = place.astype(np.float32)  # the N² part: half the memory, twice the speed, no visible difference
     force = np.empty_like(place)
     square = (place**2).sum(axis=1)  # (N,)
     for start in range(0, len(place), BLOCK):
@@ -75,7 +73,7 @@ def repulsion(place: np.ndarray, near: float) -> np.ndarray:
 
 
 def in_disc(place: np.ndarray) -> np.ndarray:
-    """Places centred and scaled into the unit disc; the farthest few move in to leave room for the others."""
+    """Centre and scale positions into the unit disc; outliers beyond the 95 % quantile move inwards."""
     place = place - place.mean(axis=0)
     radius = np.linalg.norm(place, axis=1)  # (N,)
     limit = max(float(np.quantile(radius, 0.95)), 1e-9)

@@ -1,4 +1,4 @@
-"""The page of the paper's results and its evidence, written from a home's results, never typed."""
+"""The page of the paper's results and its evidence, generated from a home's results."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +15,11 @@ from pipeline.show.results_page.places import evidence_of
 
 
 def write_results_page(lake: Lake, page: Path) -> None:
-    """Write the page of results, its evidence beside it, and figures in a folder of its name.
+    """Write the results page, its evidence page, and their figures in a folder of the page's name.
 
-    Both pages have two parts, on the paper's models and beyond them. A home that has trainings for one of
-    them alone renews this part and leaves the other as it is, and a third, on following, always. The same
-    results give the same bytes.
+    Both pages have three parts: the paper's models, models beyond the paper, and following. A home updates
+    the first two parts for which it has trainings and keeps the others. The same results give the same bytes.
+    Raises FileNotFoundError without trained models.
     """
     datasets = read_measured(lake)
     if not datasets:

@@ -1,4 +1,4 @@
-"""AUC of the learned graph with every known one while training goes on, for the first seed."""
+"""AUC of the learned graph with every known graph during training, for the first seed."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ WIDTH = 420
 
 
 def agreement_lines(table: EventTable, data: Measured, trained: TrainedVariant) -> Figure | None:
-    """A line per relation's final graph over the stored snapshots; None where nothing is picked."""
+    """Draw the AUC with each relation's final graph by stored snapshot; None if no edge type is picked."""
     attention = trained.of_first_seed("attention")
     edge_type = picked_edge_type(data, trained, attention["seed"].min())
     if edge_type is None:
@@ -37,9 +37,9 @@ def agreement_lines(table: EventTable, data: Measured, trained: TrainedVariant) 
 
 
 def agreement_points(table: EventTable, relations: Sequence[str], attention: pl.DataFrame) -> pl.DataFrame:
-    """AUC (%) of the attention of one seed and edge type with each relation's final graph, by snapshot.
+    """Compute AUC (%) of one seed's and edge type's attention with each final graph, by snapshot.
 
-    `share` is how far the snapshot is through training, in %.
+    `share` is the snapshot's position in training, in %.
     """
     nodes = table.nodes.height
     final = table.associations.filter(pl.col("snapshot") == FINAL)
@@ -61,7 +61,7 @@ def agreement_points(table: EventTable, relations: Sequence[str], attention: pl.
 
 
 def picked_edge_type(data: Measured, trained: TrainedVariant, seed: object) -> int | None:
-    """The edge type that stands for a seed in Table 4."""
+    """Return the edge type that represents a seed in Table 4, or None."""
     rows = of_model(data.auc, trained.variant, trained.interaction).filter(
         pl.col("seed") == seed,
         pl.col("picked"),
@@ -71,7 +71,7 @@ def picked_edge_type(data: Measured, trained: TrainedVariant, seed: object) -> i
 
 
 def lines(frame: pl.DataFrame, relations: list[str]) -> alt.LayerChart:
-    """The chart: share of the training events against AUC, chance as a dashed line."""
+    """Draw AUC over the share of training events, with chance as a dashed line."""
     x = alt.X("share:Q", title="Share of the training events (%)", axis={"grid": False, "tickCount": 5})
     y = alt.Y("auc:Q", title="AUC (%)", scale={"zero": False})
     colour = alt.Color(

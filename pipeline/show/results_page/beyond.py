@@ -1,4 +1,4 @@
-"""Beyond the paper: the relational-event model beside the best that learns nothing, what carries it, when."""
+"""Models beyond the paper: the relational-event model (REM), baselines, ablations and calibration."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -26,7 +26,7 @@ from pipeline.show.tables import Row
 from pipeline.variant_names import HISTORY
 
 DECIMALS = {MAR.name: 2, HITS_AT[10].name: 3, MRR.name: 3}
-FINE_DECIMALS = dict.fromkeys(DECIMALS, 4)  # where the truth is nearly always first
+FINE_DECIMALS = dict.fromkeys(DECIMALS, 4)  # used when the true partner is nearly always ranked first
 NEVER_SEEN_DECIMALS = {MAR.name: 1, HITS_AT[10].name: 3}
 HEADINGS = (
     *(metric.heading for metric in BRIEF_METRICS),
@@ -45,12 +45,12 @@ INTRODUCTION = (
 
 
 def datasets_with_rem(datasets: list[Measured]) -> list[Measured]:
-    """The datasets that a relational-event model is trained on."""
+    """Return the datasets with a trained relational-event model."""
     return [data for data in datasets if not of_rem(data.scores).is_empty()]
 
 
 def beyond_section(datasets: list[Measured], evidence: str) -> str:
-    """The page's second part: every dataset in one table, then a finding of each table behind it."""
+    """Return the results page's second part: one table of all datasets, then a summary of the evidence."""
     findings = [
         f"- {data.title}: {' '.join(sentences)}"
         for data in datasets
@@ -74,7 +74,7 @@ def beyond_section(datasets: list[Measured], evidence: str) -> str:
 
 
 def beyond_evidence(datasets: list[Measured]) -> str:
-    """The second part of the evidence: known graphs, what carries the model, when the next event comes."""
+    """Return the evidence's second part: known graphs, ablations, and calibration of waiting times."""
     parts = [HEADING]
     for data in datasets:
         parts += [
@@ -87,17 +87,17 @@ def beyond_evidence(datasets: list[Measured]) -> str:
 
 
 def of_rem(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of relational-event models."""
+    """Return the rows of relational-event models."""
     return rows.filter(pl.col("interaction") == HISTORY)
 
 
 def decimals_of(data: Measured) -> dict[str, int]:
-    """How many decimals each metric needs to tell the predictors of a dataset apart."""
+    """Return decimals per metric, more if a baseline's MAR is below 1, to keep values distinguishable."""
     return FINE_DECIMALS if any(row[MAR.name] < 1 for row in data.baselines) else DECIMALS
 
 
 def predictor_table(datasets: list[Measured]) -> str:
-    """The predictors of every dataset, below its title."""
+    """Return a table of the predictors of every dataset, below its title."""
     headings = ["Predictor", "Seeds", "knows who acted", *HEADINGS, "better by"]
     rows = []
     for data in datasets:
@@ -106,7 +106,7 @@ def predictor_table(datasets: list[Measured]) -> str:
 
 
 def predictor_rows(data: Measured) -> list[list[str]]:
-    """The model with and without roles, each above the best predictor without learning that knows as much."""
+    """Return rows of the model with and without roles, each above the best baseline of equal information."""
     rows = []
     for variant, by_role in ((REM, True), (REM_ROLE_BLIND, False)):
         best = data.best_baseline(by_role=by_role)
@@ -130,7 +130,7 @@ def predictor_rows(data: Measured) -> list[list[str]]:
 
 
 def model_cells(data: Measured, variant: str) -> list[str]:
-    """The metrics of a trained variant, of all test communications and of pairs never seen."""
+    """Format the metrics of a trained variant: all test communications, then never-seen pairs."""
     never = of_model(data.groups, variant, HISTORY).filter(pl.col("value") == NEVER_SEEN)
     decimals = decimals_of(data)
     cells = [
@@ -144,14 +144,14 @@ def model_cells(data: Measured, variant: str) -> list[str]:
 
 
 def baseline_cells(row: Row, decimals: dict[str, int]) -> list[str]:
-    """The same of a predictor that learns nothing."""
+    """Format the same metrics of a baseline."""
     cells = [number(row[metric], decimals[metric]) for metric in DECIMALS]
     cells += [number(row[f"never_seen_{metric}"], places) for metric, places in NEVER_SEEN_DECIMALS.items()]
     return cells
 
 
 def difference_cell(difference: Difference | None, decimals: int) -> str:
-    """A mean difference with its 95 % interval as a cell."""
+    """Format a mean difference with its 95 % interval."""
     if difference is None:
         return NONE
     mean = f"{difference.mean:+.{decimals}f}"
@@ -162,7 +162,7 @@ def difference_cell(difference: Difference | None, decimals: int) -> str:
 
 
 def rem_agreement_table(data: Measured) -> str:
-    """AUC (%) of REM's latent graph at the end of training with the final known ones, beside counting."""
+    """Return a table of AUC (%) of REM's final latent graph and of counts with the final known graphs."""
     rows = [
         [relation, *(mean_and_std(values, 1) for values in columns)]
         for relation, columns in rem_agreements(data).items()
@@ -175,7 +175,7 @@ def rem_agreement_table(data: Measured) -> str:
 
 
 def rem_agreements(data: Measured) -> dict[str, list[list[float]]]:
-    """AUC (%) of REM with each known graph that it has one with: its own, by seed, then those of counting."""
+    """Return AUC (%) with each known graph for which REM has one: REM's by seed, then those of counts."""
     at_end = data.auc.filter(pl.col("snapshot") == FINAL, pl.col("edge_type").is_null())
     columns = [
         of_model(at_end, REM, HISTORY).filter(pl.col("attention") == FINAL),
@@ -189,7 +189,7 @@ def rem_agreements(data: Measured) -> dict[str, list[list[float]]]:
 
 
 def rem_agreement_in_short(data: Measured) -> str:
-    """From where to where REM's AUC goes over the known graphs, beside that of counting all events."""
+    """Summarize the range of REM's AUC over the known graphs, beside that of counting all events."""
     by_relation = rem_agreements(data)
     if not by_relation:
         return ""
@@ -201,13 +201,13 @@ def rem_agreement_in_short(data: Measured) -> str:
 
 
 def percent_range(values: Sequence[float]) -> str:
-    """The lowest and the highest of percentages."""
+    """Format the lowest and the highest of percentages."""
     low, high = f"{min(values):.1f}", f"{max(values):.1f}"
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def ablations(data: Measured) -> str:
-    """Every other variant, with how much worse its MAR is than the whole model's, seed by seed."""
+    """Return a table of every other variant, with its MAR minus the full model's, paired by seed."""
     rows = [
         [
             data.model(variant),
@@ -223,7 +223,7 @@ def ablations(data: Measured) -> str:
 
 
 def ablated(data: Measured) -> dict[str, Difference | None]:
-    """How much the MAR of every other variant is above the whole model's; None without a common seed."""
+    """Return per other variant its MAR minus the full model's; None without a common seed."""
     whole = data.score(REM, HISTORY)
     return {
         variant: paired("", whole, scores)
@@ -233,7 +233,7 @@ def ablated(data: Measured) -> dict[str, Difference | None]:
 
 
 def ablations_in_short(data: Measured) -> str:
-    """How many other variants surely rank worse, and which of them most."""
+    """Summarize how many other variants rank worse by their interval, and which is worst."""
     variants = ablated(data)
     worse = {
         variant: difference
@@ -252,6 +252,6 @@ def ablations_in_short(data: Measured) -> str:
 
 
 def ablation_names() -> Sequence[str]:
-    """Every variant but the model itself, those without a group of statistics last."""
+    """Return all variants except the model itself, ablations of a statistics group last."""
     others = [variant for variant in rem_variants() if variant.name != REM]
     return [variant.name for variant in sorted(others, key=lambda variant: bool(variant.without))]

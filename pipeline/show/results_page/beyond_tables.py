@@ -1,4 +1,4 @@
-"""What the paper shows in figures only, as tables: Fig. 5, Fig. 8, and pairs that were never seen."""
+"""Tables for results that the paper shows only as figures (Fig. 5, Fig. 8), and for never-seen pairs."""
 
 from itertools import product
 
@@ -15,7 +15,7 @@ from pipeline.variants import DYREP, DYREP_WIDE, PAPER_INTERACTIONS, PRIORS, dyr
 
 
 def learned_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
-    """The section on what stands behind Table 4 of a dataset: every edge type, and the learned graphs."""
+    """Return the section behind a dataset's Table 4: AUC of every edge type, and the learned graphs."""
     if not data.table_4:
         return []
     return [
@@ -28,7 +28,7 @@ def learned_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
 
 
 def association_graph_section(data: Measured, shown: dict[str, str]) -> list[str]:
-    """Fig. 8 of a dataset as a section: several association graphs to compare."""
+    """Return Fig. 8 of a dataset as a section; empty with fewer than two association graphs."""
     if len(dyreps(data)) < 2:
         return []
     return [
@@ -39,12 +39,12 @@ def association_graph_section(data: Measured, shown: dict[str, str]) -> list[str
 
 
 def never_seen_section(data: Measured) -> list[str]:
-    """The section on how models rank pairs with and without a past."""
+    """Return the section on the ranking of seen and never-seen pairs."""
     return [f"## Pairs never seen before: {data.title}\n", seen_and_never_seen(data)]
 
 
 def wider_models(datasets: list[Measured]) -> str:
-    """Fig. 5: DyRep concat, concat with as many parameters as bilinear, bilinear."""
+    """Return Fig. 5 as a table: DyRep concat, concat with as many parameters as bilinear, bilinear."""
     rows = []
     for data in datasets:
         for name, how in ((DYREP, CONCAT), (DYREP_WIDE, CONCAT), (DYREP, BILINEAR)):
@@ -67,7 +67,7 @@ def wider_models(datasets: list[Measured]) -> str:
 
 
 def table_of_association_graphs(data: Measured) -> str:
-    """Fig. 8: DyRep on every association graph, beside the same graph without learning."""
+    """Return Fig. 8 as a table: DyRep on every association graph, beside the graph's associates alone."""
     rows = []
     for name in dyreps(data):
         row = next(row for row in data.table_3 if row["variant"] == name)
@@ -81,7 +81,7 @@ def table_of_association_graphs(data: Measured) -> str:
 
 
 def associates_alone(data: Measured, model: str) -> float | None:
-    """MAR of sampling among the associates of the graph that `DyRep (Follow)`, for one, stands on."""
+    """Return MAR of random ranking among the associates in the graph of a model such as `DyRep (Follow)`."""
     return next(
         (
             row["mar"]
@@ -93,9 +93,10 @@ def associates_alone(data: Measured, model: str) -> float | None:
 
 
 def edge_types(data: Measured) -> str:
-    """Which edge type is near the own relation: AUC (%) of each with its final graph, and of what comes free.
+    """Return a table of each edge type's AUC (%) with the final graph of the own relation.
 
-    Edge types have no names and no order, so that they are told apart as the picked one and the others.
+    Edge types have neither names nor order, so the columns are the picked type, the others, the sum of all,
+    and the sum at the random start.
     """
     rows = []
     final_agreement = data.auc.filter(pl.col("relation") == data.own_relation, pl.col("snapshot") == FINAL)
@@ -130,7 +131,7 @@ def edge_types(data: Measured) -> str:
 
 
 def seen_and_never_seen(data: Measured) -> str:
-    """MAR over test communications of pairs seen before and of pairs never seen."""
+    """Return a table of MAR over test communications of seen and of never-seen pairs."""
     rows = [
         [
             row["model"],
@@ -156,7 +157,7 @@ def seen_and_never_seen(data: Measured) -> str:
 
 
 def seen_mar(row: Row) -> float | None:
-    """A baseline's MAR over pairs seen before, which is what its two other figures leave."""
+    """Return a baseline's MAR over seen pairs, derived from its MAR over all and over never-seen pairs."""
     never = row["never_seen_events"] or 0
     if row["events"] == never:
         return None

@@ -1,4 +1,4 @@
-"""Which cells of Tables 3 and 4 reach the published ones, and how far those are that do not."""
+"""Cells of Tables 3 and 4 that reach the published ones, and the distances of those that do not."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from pipeline.variants import PAPER_INTERACTIONS
 
 @dataclass(frozen=True)
 class Miss:
-    """A cell that is worse than its bound: which, ours, published, and by how much in the cell's unit."""
+    """A cell that misses its bound: cell name, ours, published, and the distance in the cell's unit."""
 
     where: str
     ours: str
@@ -24,7 +24,7 @@ class Miss:
 
 
 def misses_section(datasets: list[Measured]) -> str:
-    """The section on cells that miss their bound, with how far; the reasons are in the documentation."""
+    """Return the section on cells that miss their bound; the reasons are in the documentation."""
     rows = [[miss.where, miss.ours, miss.published, miss.distance] for miss in misses(datasets)]
     if not rows:
         return "None.\n"
@@ -33,12 +33,12 @@ def misses_section(datasets: list[Measured]) -> str:
 
 
 def misses(datasets: list[Measured]) -> list[Miss]:
-    """Every cell of Tables 3 and 4 that is worse than its bound."""
+    """Return every cell of Tables 3 and 4 that misses its bound."""
     return [miss for data in datasets for miss in (*prediction_misses(data), *agreement_misses(data))]
 
 
 def prediction_misses(data: Measured) -> list[Miss]:
-    """Cells of Table 3 that are worse than their bound."""
+    """Return the cells of Table 3 that miss their bound."""
     return [
         Miss(
             f"{data.title}, {row['model']}, {how}, {metric.title}",
@@ -53,7 +53,7 @@ def prediction_misses(data: Measured) -> list[Miss]:
 
 
 def distance(row: Row, name: str, metric: Metric) -> str:
-    """How far beyond its bound a cell of Table 3 is."""
+    """Describe a Table 3 cell's distance from its bound and from the published mean."""
     ours, std = row[f"{name}_mean"], row[f"{name}_published_std"]
     beyond, _ = told_apart(abs(ours - row[f"{name}_bound"]), 0.0, metric.decimals)
     stds = abs(ours - row[f"{name}_published_mean"]) / std
@@ -61,7 +61,7 @@ def distance(row: Row, name: str, metric: Metric) -> str:
 
 
 def agreement_misses(data: Measured) -> list[Miss]:
-    """Cells of Table 4 that are worse than their bound."""
+    """Return the cells of Table 4 that miss their bound."""
     return [
         Miss(
             f"{data.title}, {row['relation']}, {row['interaction']}, AUC, {snapshot} {prior}",
@@ -76,7 +76,7 @@ def agreement_misses(data: Measured) -> list[Miss]:
 
 
 def reached_counts(datasets: list[Measured]) -> dict[str, tuple[int, int]]:
-    """How many cells reach the published ones, of how many there are, by what they measure."""
+    """Count the cells that reach the published ones and the cells with a bound, by metric."""
     counts = {
         metric.title: reached(
             row[f"{metric.name}_{how}_reached"]
@@ -95,6 +95,6 @@ def reached_counts(datasets: list[Measured]) -> dict[str, tuple[int, int]]:
 
 
 def reached(flags: Iterable[bool | None]) -> tuple[int, int]:
-    """How many are true, of those that have a bound."""
+    """Count the true flags and the flags that are not None."""
     bounded = [flag for flag in flags if flag is not None]
     return sum(bounded), len(bounded)

@@ -1,4 +1,4 @@
-"""When the next event comes, on the pages of results: scores, and what was forecast beside what came."""
+"""Waiting-time forecasts on the results pages: scores and calibration."""
 
 from math import sqrt
 
@@ -10,12 +10,12 @@ from pipeline.show.results_page.measured import Measured
 from pipeline.show.tables import Row
 
 SUBJECTS = ("node", "pair")
-NEAR = 0.03  # what a reliable forecast is at most away from what came
-LEAST_SPREAD = 1e-6  # of an outcome that was forecast as certain
+NEAR = 0.03  # largest deviation from the observed share that counts as reliable
+LEAST_SPREAD = 1e-6  # variance floor for forecasts of 0 or 1
 
 
 def calibration_section(data: Measured) -> str:
-    """Scores of the next event's time, and the reliability of an event within a day; nothing without them."""
+    """Return waiting-time scores and the calibration of "an event within a day"; empty without forecasts."""
     if data.waits.is_empty():
         return ""
     return "\n".join(
@@ -34,7 +34,7 @@ def calibration_section(data: Measured) -> str:
 
 
 def calibration_in_short(data: Measured) -> str:
-    """What the forecasts gain, and in how many tenths they are near what came; nothing without them."""
+    """Summarize the gain over baselines and the number of calibrated tenths; empty without forecasts."""
     rows = data.waits.to_dicts()
     if not rows:
         return ""
@@ -51,12 +51,12 @@ def calibration_in_short(data: Measured) -> str:
 
 
 def gain(row: Row) -> str:
-    """What is gained over the best predictor that learns nothing, in nats."""
+    """Format the log-score gain over the best baseline, in nats."""
     return NONE if row["gain"] is None else f"{row['gain']:+.2f}"
 
 
 def wait_scores_table(rows: list[Row]) -> str:
-    """One line per subject: how much is gained over the best predictor that learns nothing."""
+    """Return a table of waiting-time scores, a row per subject."""
     headings = ["Subject", "waits", "gain, nats ↑", "PIT distance ↓", "Brier 1 d ↓", "skill over frequency ↑"]
     return markdown_table(
         headings,
@@ -75,7 +75,7 @@ def wait_scores_table(rows: list[Row]) -> str:
 
 
 def calibration_by_tenth(calibration: pl.DataFrame) -> str:
-    """A line for each tenth that has forecasts, a column for each subject."""
+    """Return a table with a row for each tenth that has forecasts and a column per subject."""
     rows = []
     for tenth in calibration["tenth"].unique().sort():
         of_tenth = {row["subject"]: row for row in calibration.filter(pl.col("tenth") == tenth).to_dicts()}
@@ -85,27 +85,27 @@ def calibration_by_tenth(calibration: pl.DataFrame) -> str:
 
 
 def tenth_cell(row: Row) -> str:
-    """What was forecast and what came in one tenth."""
+    """Format forecast and observed share of one tenth."""
     return f"{row['predicted']:.3f} → {row['observed']:.3f} ± {noise(row):.3f} ({row['forecasts']:,})"
 
 
 def noise(row: Row) -> float:
-    """The standard error of the share that came, if the forecasts are right and independent."""
+    """Compute the standard error of the observed share if the forecasts are right and independent."""
     return sqrt(max(row["predicted"] * (1 - row["predicted"]), LEAST_SPREAD) / row["forecasts"])
 
 
 def off(row: Row) -> float:
-    """How far the forecast is from what came."""
+    """Return the distance between forecast and observed share."""
     return abs(row["predicted"] - row["observed"])
 
 
 def of_subject(calibration: pl.DataFrame, subject: str) -> list[Row]:
-    """The tenths of one subject."""
+    """Return the tenths of one subject."""
     return calibration.filter(pl.col("subject") == subject).sort("tenth").to_dicts()
 
 
 def calibration_in_words(subject: str, rows: list[Row]) -> str:
-    """In how many tenths the forecast is near what came, and how far off it is in the worst one."""
+    """Summarize the number of calibrated tenths and the largest deviation."""
     near = sum(off(row) <= NEAR for row in rows)
     text = f"{subject.capitalize()}s: within {NEAR} in {near} of {len(rows)} tenths"
     if near == len(rows):

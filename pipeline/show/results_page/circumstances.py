@@ -1,4 +1,4 @@
-"""Under which circumstances the numbers came about: settings, trainings, machine, time, code."""
+"""Provenance of the results: settings, trainings, machine, time, code."""
 
 import json
 from itertools import groupby
@@ -15,7 +15,7 @@ from pipeline.variants import PAPER_INTERACTIONS
 
 
 def training_settings_table(datasets: list[Measured]) -> str:
-    """The training settings as every `model.json` has them."""
+    """Return the most common training settings as a table, and the deviations of other trainings."""
     used = sorted(
         (json.dumps(facts.get("settings", {}), sort_keys=True), f"{data.title}, {name}, {how}")
         for data in datasets
@@ -40,20 +40,20 @@ def training_settings_table(datasets: list[Measured]) -> str:
 
 
 def setting_cell(value: object) -> str:
-    """A setting's value; a list of seeds as a range."""
+    """Format a setting's value, a list of consecutive seeds as a range."""
     if isinstance(value, list) and len(value) > 2 and value == list(range(value[0], value[-1] + 1)):
         return f"{value[0]} … {value[-1]}"
     return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)
 
 
 def present_trainings(datasets: list[Measured]) -> set[tuple[str, str]]:
-    """Dataset and variant of the paper's trainings that are finished."""
+    """Return dataset and variant of the paper's trainings that are finished."""
     there = {(data.name, variant_key(name, how)) for data in datasets for name, how in data.models}
     return there & set(paper.paper_trainings())
 
 
 def completeness(datasets: list[Measured]) -> str:
-    """Which of the paper's trainings are there, and which seeds did not finish."""
+    """Report the paper's missing trainings and the seeds that diverged."""
     there = present_trainings(datasets)
     missing = [
         f"{dataset} {variant}"
@@ -74,9 +74,9 @@ def completeness(datasets: list[Measured]) -> str:
 
 
 def machines_and_times(sessions: list[Session]) -> str:
-    """What it ran on and how long it took, one row per session: a resumed reproduction has several.
+    """Return a table of sessions with wall time and commit, and the machines; a resumed run has several.
 
-    A session that found every training finished added nothing, and is left out.
+    A session that found every training finished is left out.
     """
     sessions = working_sessions(sessions)
     if not sessions:
@@ -97,12 +97,12 @@ def machines_and_times(sessions: list[Session]) -> str:
 
 
 def working_sessions(sessions: list[Session]) -> list[Session]:
-    """The sessions that added something."""
+    """Return the sessions that finished a training or were cut short."""
     return [one for one in sessions if one.trainings or not one.finished]
 
 
 def circumstances_in_short(datasets: list[Measured], sessions: list[Session]) -> str:
-    """How many of the paper's trainings are there, and how long they took, in a sentence."""
+    """Summarize the number of the paper's trainings present, their time and processors."""
     there, wanted = len(present_trainings(datasets)), len(paper.paper_trainings())
     text = f"{there} of {wanted} trainings of the paper's tables and figures are there"
     if not (counted := working_sessions(sessions)):
@@ -113,7 +113,7 @@ def circumstances_in_short(datasets: list[Measured], sessions: list[Session]) ->
 
 
 def table_3_time(datasets: list[Measured], sessions: list[Session]) -> str:
-    """How long the trainings of Table 3 took alone, start of process and ranking included."""
+    """Report the time of Table 3's trainings alone, process start and ranking included."""
     cells = {
         (data.name, variant_key(row["variant"], how))
         for data in datasets
@@ -136,12 +136,12 @@ def table_3_time(datasets: list[Measured], sessions: list[Session]) -> str:
 
 
 def wall_time(session: Session) -> float:
-    """Seconds from a session's start to when it was last heard of."""
+    """Return the seconds from a session's start to its last sign of life."""
     return (session.ended - session.started).total_seconds()
 
 
 def machine_line(machine: Machine) -> str:
-    """A machine in a line."""
+    """Describe a machine in a line."""
     memory = "" if machine.memory_bytes is None else f", {machine.memory_bytes / 2**30:.0f} GB of memory"
     packages = ", ".join(f"{name} {version}" for name, version in sorted(machine.packages.items()))
     cpu = "" if machine.cpu is None else f" ({machine.cpu})"
@@ -149,12 +149,12 @@ def machine_line(machine: Machine) -> str:
 
 
 def processors_of(machine: Machine) -> str:
-    """How many processors a machine has."""
+    """Format a machine's number of processors."""
     return f"{machine.processors} processors" if machine.processors > 1 else "1 processor"
 
 
 def training_times(datasets: list[Measured]) -> str:
-    """Seconds of each training, all its seeds at once, as `model.json` has them."""
+    """Return a folded table of seconds per training, all seeds at once, from `model.json`."""
     rows = [
         [data.title, data.model(name), how, f"{facts['training_seconds']:,.0f}"]
         for data in datasets

@@ -1,4 +1,4 @@
-"""The paper's claims as comparisons of our own runs, each decided by its evidence."""
+"""The paper's claims as comparisons of our own runs, each decided by statistical evidence."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -26,19 +26,19 @@ Rows = Iterable[Difference | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence that may be true, in which unit its differences are, and the rows it is about."""
+    """A claim to decide: its sentence, the unit of its differences, and the rows it compares."""
 
     says: str
     unit: str
     rows: Callable[[Measured], Rows]
 
     def measured(self, data: Measured) -> list[Difference]:
-        """The rows that this dataset has results for."""
+        """Return the rows for which this dataset has results."""
         return [row for row in self.rows(data) if row is not None]
 
 
 def claims_at_a_glance(datasets: list[Measured]) -> str:
-    """The verdicts on all claims in one table."""
+    """Return the verdicts on all claims as one table."""
     return markdown_table(
         ["Claim", *(data.title for data in datasets)],
         [[claim.says, *(verdict_in_short(claim.measured(data)) for data in datasets)] for claim in CLAIMS],
@@ -47,17 +47,17 @@ def claims_at_a_glance(datasets: list[Measured]) -> str:
 
 
 def claims_section(datasets: list[Measured]) -> str:
-    """Every claim with its evidence."""
+    """Return every claim with its evidence."""
     return "\n".join(claim_text(claim, datasets) for claim in CLAIMS)
 
 
 def verdict_in_short(rows: list[Difference]) -> str:
-    """A verdict with the rows in which it is true of the mean."""
+    """Format a verdict with the number of rows whose mean supports it."""
     return f"{claim_verdict(rows)} ({sum(row.mean > 0 for row in rows)} of {len(rows)})" if rows else NONE
 
 
 def claim_text(claim: Claim, datasets: list[Measured]) -> str:
-    """A claim, two lines per dataset, and every difference behind them."""
+    """Return a claim, a summary per dataset, and all its differences."""
     parts = [f"### {claim.says}\n"]
     for data in datasets:
         rows = claim.measured(data)
@@ -68,7 +68,7 @@ def claim_text(claim: Claim, datasets: list[Measured]) -> str:
 
 
 def claim_summary(title: str, unit: str, rows: list[Difference]) -> str:
-    """The verdict, with how many rows say what and by how much."""
+    """Summarize a claim on one dataset: verdict, numbers of rows for and against, range of differences."""
     mean_for, decided = sum(row.mean > 0 for row in rows), sum(row.speaks_for for row in rows)
     means = [row.mean for row in rows]
     span = " to ".join(dict.fromkeys(f"{mean:+.1f}" for mean in (min(means), max(means))))
@@ -80,7 +80,7 @@ def claim_summary(title: str, unit: str, rows: list[Difference]) -> str:
 
 
 def list_of_differences(unit: str, rows: list[Difference]) -> str:
-    """Mean difference and 95 % interval of each row."""
+    """Return a table of mean difference and 95 % interval per row."""
     return markdown_table(
         ["Row", f"Difference ({unit})", "95 % interval", "Seeds"],
         [
@@ -96,14 +96,14 @@ def list_of_differences(unit: str, rows: list[Difference]) -> str:
 
 
 def bilinear_over_concat(data: Measured) -> Rows:
-    """Each row of Table 3, bilinear against concat, by MAR."""
+    """Yield bilinear against concat by MAR, per row of Table 3."""
     for row in data.printed_rows():
         name = row["variant"]
         yield paired(row["model"], data.score(name, BILINEAR), data.score(name, CONCAT))
 
 
 def bilinear_over_concat_by_hits(data: Measured) -> Rows:
-    """The same by HITS@10, in %."""
+    """Yield bilinear against concat by HITS@10 (%), per row of Table 3."""
     for row in data.printed_rows():
         bilinear, concat = (
             {seed: 100 * value for seed, value in data.score(row["variant"], how, HITS_AT[10].name).items()}
@@ -113,26 +113,26 @@ def bilinear_over_concat_by_hits(data: Measured) -> Rows:
 
 
 def bilinear_over_wide(data: Measured) -> Rows:
-    """Bilinear DyRep against concat DyRep of as many parameters."""
+    """Yield bilinear DyRep against concat DyRep with as many parameters."""
     yield paired(data.model(DYREP_WIDE), data.score(DYREP, BILINEAR), data.score(DYREP_WIDE, CONCAT))
 
 
 def learned_over_random(data: Measured) -> Rows:
-    """A learned graph against a random one, same prior and interaction."""
+    """Yield a learned graph against a random one, with the same prior and interaction."""
     for prior, how in product(PRIORS, PAPER_INTERACTIONS):
         learned, fixed = (data.score(ldg_name(graph, prior), how) for graph in ("learned", "random"))
         yield paired(f"{prior}, {how}", learned, fixed)
 
 
 def sparse_over_uniform(data: Measured) -> Rows:
-    """A learned graph under the sparse prior against one under the uniform prior, by MAR."""
+    """Yield a learned graph under the sparse prior against one under the uniform prior, by MAR."""
     for how in PAPER_INTERACTIONS:
         sparse, uniform = (data.score(ldg_name("learned", prior), how) for prior in ("sparse", "uniform"))
         yield paired(how, sparse, uniform)
 
 
 def sparse_graph_nearer(data: Measured) -> Rows:
-    """The same by AUC with the dataset's own relation, initial and final."""
+    """Yield sparse against uniform prior by AUC with the dataset's own relation, initial and final."""
     for snapshot, how in product(SNAPSHOTS, PAPER_INTERACTIONS):
         sparse, uniform = (
             data.agreement(ldg_name("learned", prior), how, data.own_relation, snapshot)
@@ -142,7 +142,7 @@ def sparse_graph_nearer(data: Measured) -> Rows:
 
 
 def own_relation_nearest(data: Measured, *, summed: bool) -> Rows:
-    """The own relation's AUC against that of every other relation, final graphs."""
+    """Yield the own relation's AUC against that of every other relation, with final graphs."""
     for other, prior, how in product(data.relations, PRIORS, PAPER_INTERACTIONS):
         if other != data.own_relation:
             own, its = (
@@ -153,14 +153,14 @@ def own_relation_nearest(data: Measured, *, summed: bool) -> Rows:
 
 
 def own_relation_best(data: Measured) -> Rows:
-    """DyRep on the own relation against DyRep on any other, and on a random graph."""
+    """Yield DyRep on the own relation against DyRep on any other, and on a random graph."""
     for name, how in product(dyreps(data), PAPER_INTERACTIONS):
         if name != DYREP:
             yield paired(f"over {data.model(name)}, {how}", data.score(DYREP, how), data.score(name, how))
 
 
 def learned_over_known(data: Measured) -> Rows:
-    """LDG on a learned sparse graph against DyRep on every known association graph."""
+    """Yield LDG on a learned sparse graph against DyRep on every known association graph."""
     for name, how in product(dyreps(data), PAPER_INTERACTIONS):
         if name != DYREP_RANDOM:
             learned = data.score(ldg_name("learned", "sparse"), how)
@@ -168,20 +168,20 @@ def learned_over_known(data: Measured) -> Rows:
 
 
 def random_over_own(data: Measured) -> Rows:
-    """LDG on a random graph against DyRep on the own relation."""
+    """Yield LDG on a random graph against DyRep on the own relation."""
     for prior, how in product(PRIORS, PAPER_INTERACTIONS):
         yield paired(f"{prior}, {how}", data.score(ldg_name("random", prior), how), data.score(DYREP, how))
 
 
 def frequency_helps(data: Measured) -> Rows:
-    """LDG averaged with training frequency against LDG alone."""
+    """Yield LDG averaged with training frequency against LDG alone."""
     for how in PAPER_INTERACTIONS:
         alone = data.score(ldg_name("learned", "sparse"), how)
         yield paired(how, data.score(LDG_FREQUENCY, how), alone)
 
 
 def over_frequency(data: Measured) -> Rows:
-    """Every row of Table 3 against training frequency, which learns nothing."""
+    """Yield every row of Table 3 against the training frequency baseline."""
     counted = data.baseline(FREQUENCY)
     for row, how in product(data.printed_rows(), PAPER_INTERACTIONS):
         ours = data.score(row["variant"], how)
@@ -190,7 +190,7 @@ def over_frequency(data: Measured) -> Rows:
 
 
 def over_baseline_when_never_seen(data: Measured, baseline: str) -> Rows:
-    """Every row of Table 3 against a predictor that learns nothing, on pairs that had no event before."""
+    """Yield every row of Table 3 against a baseline, on never-seen pairs."""
     theirs = data.baseline(baseline, "never_seen_mar")
     for row, how in product(data.printed_rows(), PAPER_INTERACTIONS):
         ours = data.pair_score(row["variant"], how, NEVER_SEEN)
@@ -199,7 +199,7 @@ def over_baseline_when_never_seen(data: Measured, baseline: str) -> Rows:
 
 
 def dyreps(data: Measured) -> list[str]:
-    """DyRep on every association graph it was trained with, the own relation's first."""
+    """Return the DyRep variants by association graph, in the order of Table 3."""
     on_a_graph = {
         name
         for name, variant in in_print_order(data.relations).items()

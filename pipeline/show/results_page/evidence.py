@@ -1,8 +1,8 @@
-"""What per-seed differences prove: a 95 % t interval each, and a verdict over all rows of a claim.
+"""Paired differences per seed: a 95 % t interval each, and a verdict over all rows of a claim.
 
-A claim says that something holds in every row. It holds when each row's interval lies on its side of zero: as
-all must, no correction for their number is needed. It does not hold when some row is proven to be on the
-other side, by Holm's correction over the rows, as one is enough. Otherwise it is undecided.
+A claim states that something is true in every row. It *holds* if each row's interval is above zero; as all
+must be, no correction for multiple tests is needed. It *does not hold* if some row is significantly below
+zero after Holm's correction over the rows, as one suffices. Otherwise it is *undecided*.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Difference:
-    """A row of a claim: differences by seed, signed such that above zero speaks for the claim."""
+    """A row of a claim: differences by seed, positive if they support the claim."""
 
     label: str
     values: tuple[float, ...]
@@ -32,12 +32,12 @@ class Difference:
 
     @cached_property
     def test(self) -> tuple[float, tuple[float, float]] | None:
-        """Two-sided p of the mean against zero and its 95 % interval; None with a single seed."""
+        """Two-sided p value of the mean against zero and its 95 % interval; None with a single seed."""
         if len(self.values) < 2:
             return None
-        if len(set(self.values)) == 1:  # without spread there is no t
+        if len(set(self.values)) == 1:  # t is undefined without variance
             return (1.0 if self.mean == 0 else 0.0), (self.mean, self.mean)
-        from scipy.stats import ttest_1samp  # half a second, for the one command that decides claims
+        from scipy.stats import ttest_1samp  # half a second, only needed by the command that decides claims
 
         against_zero = ttest_1samp(self.values, 0)
         low, high = against_zero.confidence_interval(1 - LEVEL)
@@ -50,19 +50,19 @@ class Difference:
 
     @property
     def p(self) -> float:
-        """Two-sided probability of such a mean if there were no difference."""
+        """Two-sided p value of the mean; 1 with a single seed."""
         return 1.0 if self.test is None else self.test[0]
 
     @property
     def speaks_for(self) -> bool:
-        """Whether the interval lies above zero."""
+        """Return whether the interval lies above zero."""
         return self.interval is not None and self.interval[0] > 0
 
 
 def paired(label: str, better: BySeed, worse: BySeed, *, lower: bool = True) -> Difference | None:
-    """How much `better` is better than `worse`, seed by seed; `lower` values are the better ones, or higher.
+    """Return the advantage of `better` over `worse`, paired by seed; None without a common seed.
 
-    None when no seed has both.
+    `lower` says whether lower values are better.
     """
     seeds = sorted(better.keys() & worse.keys())
     sign = 1 if lower else -1
@@ -71,7 +71,7 @@ def paired(label: str, better: BySeed, worse: BySeed, *, lower: bool = True) -> 
 
 
 def rows_against(rows: Sequence[Difference]) -> list[Difference]:
-    """The rows proven to speak against the claim, by Holm's step-down over all rows."""
+    """Return the rows significantly against the claim, by Holm's step-down procedure over all rows."""
     proven = []
     for tested, row in enumerate(sorted(rows, key=lambda row: row.p)):
         if row.p > LEVEL / (len(rows) - tested):
@@ -82,7 +82,7 @@ def rows_against(rows: Sequence[Difference]) -> list[Difference]:
 
 
 def claim_verdict(rows: Sequence[Difference]) -> Verdict:
-    """What the rows of a claim say together."""
+    """Return the verdict over all rows of a claim."""
     if not rows:
         return "not measured"
     if all(row.speaks_for for row in rows):

@@ -1,4 +1,4 @@
-"""The page's figures: drawn from stored results, written as SVG beside the page, without anyone's name."""
+"""The page's figures: drawn from stored results, without names of persons, as SVG beside the page."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from pipeline.show.results_page.rank_dots import association_dots, table_3_dots
 from pipeline.variant_names import BILINEAR, CONCAT, ldg_name
 from pipeline.variants import DYREP, DYREP_WIDE, PRIORS
 
-Shown = dict[str, dict[str, str]]  # the Markdown of every figure, by dataset and what it shows
-# Fig. 5: DyRep, bilinear DyRep, DyRep as wide; and bilinear LDG on the learned sparse graph.
+Shown = dict[str, dict[str, str]]  # Markdown by dataset and figure key
+# Fig. 5: DyRep, bilinear DyRep, wide DyRep; and bilinear LDG on the learned sparse graph.
 CURVES = {
     (DYREP, CONCAT),
     (DYREP, BILINEAR),
@@ -26,7 +26,7 @@ CURVES = {
 
 
 def write_page_figures(lake: Lake, datasets: list[Measured], folder: Path) -> Shown:
-    """Draw every figure of the page into its folder, where no other one stays."""
+    """Draw every figure of the page into `folder` and delete all other SVGs there."""
     shown = {data.name: store_page_figures(draw_page_figures(lake, data), data, folder) for data in datasets}
     remove_other_figures(
         folder, {f"{name}_{shows}.svg" for name, drawings in shown.items() for shows in drawings}
@@ -35,7 +35,7 @@ def write_page_figures(lake: Lake, datasets: list[Measured], folder: Path) -> Sh
 
 
 def draw_page_figures(lake: Lake, data: Measured) -> dict[str, Figure]:
-    """Every figure of the page that this dataset's results allow, by what it shows."""
+    """Draw every figure for which this dataset has results, by figure key."""
     table = read_event_table(lake.dataset(data.name))
     trained = current_variants(lake, data.name)
     curved = [one for one in with_records(trained, "curves") if (one.variant, one.interaction) in CURVES]
@@ -53,7 +53,7 @@ def draw_page_figures(lake: Lake, data: Measured) -> dict[str, Figure]:
 
 
 def store_page_figures(figures: dict[str, Figure], data: Measured, folder: Path) -> dict[str, str]:
-    """Write the page's figures to `<folder>/<dataset>_<what it shows>.svg`; the Markdown that shows each."""
+    """Write figures to `<folder>/<dataset>_<key>.svg` and return the Markdown that embeds each."""
     shown = {}
     for shows, figure in figures.items():
         path = folder / f"{data.name}_{shows}.svg"
@@ -64,7 +64,7 @@ def store_page_figures(figures: dict[str, Figure], data: Measured, folder: Path)
 
 
 def remove_other_figures(folder: Path, names: set[str]) -> None:
-    """Take away figures of an earlier page that no longer apply."""
+    """Delete SVGs whose names are not in `names`."""
     for path in folder.glob("*.svg"):
         if path.name not in names:
             path.unlink()

@@ -1,4 +1,4 @@
-"""A year as if followed: what it took and whether learning was ahead, the whole record on the other page."""
+"""The followed year on the results pages: a summary on one page, the full record on the other."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from pipeline.show.results_page.places import evidence_of
 
 
 def write_followed_part(text: str, page: Path) -> None:
-    """Renew what both pages say of the followed year, their third part, and leave the others."""
+    """Replace the third part of both pages, on the followed year, and keep the others."""
     evidence = evidence_of(page)
     first, behind = read_parts(page), read_parts(evidence)
     write_parts(replace(first, followed=followed_in_short(text, evidence.name)), page)
@@ -19,7 +19,7 @@ def write_followed_part(text: str, page: Path) -> None:
 
 
 def followed_in_short(text: str, evidence: str) -> str:
-    """The followed year's heading, and its first two paragraphs as one: what was done and what came of it."""
+    """Return the heading and the first two paragraphs, joined, with a link to the evidence."""
     heading, *rest = markdown_blocks(text)
     paragraphs = [block for block in rest if not is_table_block(block)][:2]
     address = f"{evidence}#{heading.lstrip('# ').lower().replace(' ', '-')}"
@@ -28,7 +28,7 @@ def followed_in_short(text: str, evidence: str) -> str:
 
 
 def followed_in_full(text: str) -> str:
-    """All of the followed year but its first paragraph, which the page of results has."""
+    """Return the text without its first paragraph, which the results page has."""
     heading, *rest = markdown_blocks(text)
     first = next((block for block in rest if not is_table_block(block)), None)
     return "\n\n".join([heading, *(block for block in rest if block is not first)]) + "\n"

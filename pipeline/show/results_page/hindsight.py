@@ -1,4 +1,4 @@
-"""What choosing the epoch on validation costs: the same runs with the epoch that test data would choose."""
+"""The cost of choosing the epoch on validation, compared with the epoch that test data would choose."""
 
 from dataclasses import dataclass
 
@@ -15,20 +15,20 @@ from pipeline.variants import LDG_FREQUENCY, PAPER_INTERACTIONS
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Mean over seeds of test MAR after an epoch: of the epoch chosen, and of the best one."""
+    """Mean test MAR over seeds, of the chosen epoch and of the best one on test."""
 
     chosen: float
     best: float
-    epochs: dict[int, int]  # how many seeds chose which epoch
+    epochs: dict[int, int]  # number of seeds by chosen epoch
 
     @property
     def cost(self) -> float:
-        """Ranks given away by not looking at test data."""
+        """MAR lost by not choosing on test data."""
         return self.chosen - self.best
 
 
 def hindsight(data: Measured, variant: str, how: str) -> Hindsight | None:
-    """Of one trained variant; None where it has no curve."""
+    """Compute the cost for one trained variant; None without a curve."""
     curves = of_model(data.curves, variant, how)
     if curves.is_empty():
         return None
@@ -43,7 +43,7 @@ def hindsight(data: Measured, variant: str, how: str) -> Hindsight | None:
 
 
 def hindsight_section(data: Measured) -> str:
-    """A row per model of Table 3, except + Freq: its curves are those of the model it is made of."""
+    """Return a row per model of Table 3, except + Freq, whose curves are those of its base model."""
     costs = [
         (row, how, cost)
         for row in data.printed_rows()
@@ -62,7 +62,7 @@ def hindsight_section(data: Measured) -> str:
 def hindsight_row(
     row: Row, how: str, hindsight: Hindsight, best: str, best_reaches: bool | None
 ) -> list[str]:
-    """One row of hindsight: what is reported, then what is never used, printed and judged like a cell."""
+    """Return one row: the reported values, then those of the test-best epoch, judged like a cell."""
     cell = f"{MAR.name}_{how}"
     return [
         row["model"],

@@ -1,4 +1,4 @@
-"""Markdown: tables of any cells and the paper's printed ones, what opens at a click, the blocks of a text."""
+"""Markdown: tables of cells and printed tables, collapsible sections, and splitting into blocks."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,19 +7,19 @@ from pipeline.show.tables import Cell, Line, PrintedTable
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A Markdown table whose first `left` columns are text and whose others are numbers."""
+    """Return a Markdown table with `left` left-aligned text columns, then right-aligned number columns."""
     rule = ["---" if column < left else "--:" for column in range(len(headings))]
     lines = [markdown_line(headings), markdown_line(rule), *(markdown_line(row) for row in rows)]
     return "\n".join(lines) + "\n"
 
 
 def markdown_line(cells: Sequence[str]) -> str:
-    """One line of a Markdown table."""
+    """Return one line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 def markdown_of_printed(printed: PrintedTable, shown: Callable[[Line], bool] = lambda _: True) -> str:
-    """A printed table as Markdown, or those of its lines that are `shown`, each below its section's title."""
+    """Return a printed table as Markdown, with the lines that are `shown`, below their section titles."""
     headings = [
         *printed.stub,
         *(f"{group.heading} {one}".strip() for group in printed.groups for one in group.columns),
@@ -36,21 +36,21 @@ def markdown_of_printed(printed: PrintedTable, shown: Callable[[Line], bool] = l
 
 
 def markdown_cell(cell: Cell) -> str:
-    """One printed cell: `84 ± 2 (84) ✓`, the published value in brackets."""
+    """Format a printed cell: `84 ± 2 (84) ✓`, the published value in brackets."""
     published = "" if cell.published is None else f" ({cell.published})"
     return f"{cell.ours or NONE}{published} {mark(cell.reached)}".rstrip()
 
 
 def folded(summary: str, body: str) -> str:
-    """Something long that opens at a click."""
+    """Wrap a text in a collapsed section."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n</details>\n"
 
 
 def markdown_blocks(text: str) -> list[str]:
-    """The blocks of a Markdown text: headings, paragraphs and tables."""
+    """Split a Markdown text into headings, paragraphs and tables."""
     return text.strip().split("\n\n")
 
 
 def is_table_block(block: str) -> bool:
-    """Whether a block of Markdown is a table."""
+    """Return whether a Markdown block is a table."""
     return block.startswith("|")

@@ -1,4 +1,4 @@
-"""What was measured on a home, read once from its warehouse and its trained models."""
+"""Measurements of a home, read once from its warehouse and its trained models."""
 
 from dataclasses import dataclass
 
@@ -17,12 +17,12 @@ BySeed = dict[int, float]
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on one dataset; `paper` is what the paper calls it, None if the data are not its.
+    """Measurements of one dataset; `paper` is its name in the paper, None if it is not the paper's data.
 
     `table_2` to `table_4`, `baselines` and `best_baselines` are rows of the warehouse's tables of that name,
     `printed_3` and `printed_4` the tables to lay out; `scores`, `groups`, `auc` and `curves` hold one value
-    per seed; `waits` and `calibration` are those of the learned forecasts of the next event's time; `models`
-    is each `model.json` by variant and interaction.
+    per seed; `waits` and `calibration` belong to the learned waiting-time forecasts; `models` is each
+    `model.json` by variant and interaction.
     """
 
     name: str
@@ -47,30 +47,30 @@ class Measured:
 
     @property
     def has_papers_models(self) -> bool:
-        """Whether a model of the paper is trained on it."""
+        """Return whether a model of the paper is trained on it."""
         return any(interaction in PAPER_INTERACTIONS for _, interaction in self.models)
 
     def model(self, variant: str) -> str:
-        """A variant's name in print."""
+        """Return a variant's printed name."""
         return variant_title(variant, self.relations)
 
     def printed_rows(self) -> list[Row]:
-        """The rows that the paper's Table 3 has too."""
+        """Return the rows that the paper's Table 3 has too."""
         cell = f"{MAR.name}_{PAPER_INTERACTIONS[0]}_published"
         return [row for row in self.table_3 if row[cell] is not None]
 
     def score(self, variant: str, interaction: str, metric: str = MAR.name) -> BySeed:
-        """A test metric of a trained variant, by seed."""
+        """Return a test metric of a trained variant, by seed."""
         return by_seed(of_model(self.scores, variant, interaction), metric)
 
     def pair_score(self, variant: str, interaction: str, pair: str) -> BySeed:
-        """Test MAR over communications of pairs `seen before` or `never seen`, by seed."""
+        """Return test MAR over communications of pairs `seen before` or `never seen`, by seed."""
         return by_seed(of_model(self.groups, variant, interaction).filter(pl.col("value") == pair), MAR.name)
 
     def agreement(
         self, variant: str, interaction: str, relation: str, snapshot: str, *, summed: bool = False
     ) -> BySeed:
-        """AUC (%) of the final attention with a known graph: of the picked edge type, or of all summed."""
+        """Return AUC (%) of the final attention with a known graph: the picked edge type's or the sum's."""
         rows = of_model(self.auc, variant, interaction).filter(
             pl.col("relation") == relation,
             pl.col("snapshot") == snapshot,
@@ -80,26 +80,26 @@ class Measured:
         return {seed: 100 * value for seed, value in by_seed(rows, "auc").items()}
 
     def baseline(self, name: str, metric: str = MAR.name) -> float | None:
-        """A metric of a predictor that learns nothing and stands on no relation."""
+        """Return a metric of a baseline without a relation, or None."""
         return next((row[metric] for row in self.baselines if row["baseline"] == name), None)
 
     def best_baseline(self, *, by_role: bool) -> Row | None:
-        """The best predictor that learns nothing and knows no more than a model that is `by_role` or not."""
+        """Return the best baseline for models that are `by_role` or not, or None."""
         return next((row for row in self.best_baselines if row["model_by_role"] is by_role), None)
 
 
 def of_model(rows: pl.DataFrame, variant: str, interaction: str) -> pl.DataFrame:
-    """The rows of one trained variant."""
+    """Return the rows of one trained variant."""
     return rows.filter(pl.col("variant") == variant, pl.col("interaction") == interaction)
 
 
 def by_seed(rows: pl.DataFrame, column: str) -> BySeed:
-    """A column's values by seed, in order of seeds."""
+    """Return a column's values by seed, in order of seeds."""
     return dict(rows.sort("seed").select("seed", column).iter_rows())
 
 
 def read_measured(lake: Lake) -> list[Measured]:
-    """Every dataset of the warehouse that has a trained model, in the paper's order, then by name."""
+    """Read every dataset of the warehouse that has a trained model, the paper's first, then by name."""
     with duckdb.connect(str(existing_warehouse(lake.warehouse)), read_only=True) as warehouse:
         for view in PLANNED_ONCE:
             warehouse.execute(f"create temp table {view} as from main.{view}")
@@ -113,14 +113,14 @@ def read_measured(lake: Lake) -> list[Measured]:
 
 
 def of_dataset(tables: dict[str, pl.DataFrame], dataset: str) -> dict[str, pl.DataFrame]:
-    """The rows of one dataset."""
+    """Return the rows of one dataset."""
     return {name: frame.filter(pl.col("dataset") == dataset) for name, frame in tables.items()}
 
 
 def measured(
     lake: Lake, warehouse: duckdb.DuckDBPyConnection, stats: Row, own: dict[str, pl.DataFrame]
 ) -> Measured:
-    """What was measured on the dataset of these statistics; `own` are its rows of every table."""
+    """Build the measurements of one dataset from its statistics and from `own`, its rows of every table."""
     name, title = stats["dataset"], stats["title"]
     return Measured(
         name=name,
@@ -145,8 +145,8 @@ def measured(
     )
 
 
-# Wide views that are asked for all datasets and for each of them: their rows are few, and to plan them takes
-# most of the time. A table of the session takes precedence over a view of the same name.
+# Wide views that are queried repeatedly: they have few rows, and planning them takes most of the time. They
+# are materialized as temporary tables, which take precedence over views of the same name.
 PLANNED_ONCE = ("table_3", "table_4")
 QUERIES = {
     "dataset_stats": "select * from dataset_stats left join published_datasets using (dataset) "

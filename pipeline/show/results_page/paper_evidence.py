@@ -1,4 +1,4 @@
-"""The first part of the page of evidence: the paper's models, every row, interval and figure in full."""
+"""The first part of the evidence page: the paper's models with every row, interval and figure."""
 
 from pipeline.runs import Session
 from pipeline.show.results_page.beyond_tables import (
@@ -25,7 +25,7 @@ from pipeline.show.tables import table_2
 
 
 def paper_evidence(datasets: list[Measured], sessions: list[Session], shown: Shown, page: str) -> str:
-    """The page of evidence: how it was run, all rows, every difference behind a verdict, all figures."""
+    """Return the evidence for the paper's models: provenance, all rows, all differences, all figures."""
     titles = {data.name: data.title for data in datasets}
     parts = [
         evidence_head(page),
@@ -59,7 +59,7 @@ def paper_evidence(datasets: list[Measured], sessions: list[Session], shown: Sho
 
 
 def evidence_head(page: str) -> str:
-    """What the page of evidence begins with."""
+    """Return the head of the evidence page."""
     return "\n".join(
         (
             HEAD,
@@ -85,7 +85,7 @@ HINDSIGHT_NOTE = (
 
 
 def nodes_note(datasets: list[Measured]) -> str:
-    """Why one count may differ from the published one."""
+    """Explain a node count that differs from the published one; empty if none does."""
     differing = [
         data.title
         for data in datasets
@@ -100,12 +100,12 @@ def nodes_note(datasets: list[Measured]) -> str:
 
 
 def table_3_in_full(data: Measured, shown: dict[str, str]) -> list[str]:
-    """Table 3 of a dataset in full, with its figure."""
+    """Return Table 3 of a dataset in full, with its figure."""
     return [f"## Table 3: {data.title}\n", shown.get("ranks", ""), markdown_of_printed(data.printed_3)]
 
 
 def table_4_in_full(data: Measured) -> list[str]:
-    """Table 4 of a dataset in full."""
+    """Return Table 4 of a dataset in full; empty without rows."""
     if not data.table_4:
         return []
     notes = [f"{note}\n" for note in data.printed_4.notes]

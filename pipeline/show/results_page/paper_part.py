@@ -1,4 +1,4 @@
-"""The first part of the page of results: the paper's models, Tables 2 to 4 and its claims in short."""
+"""The first part of the results page: the paper's models, with summaries of Tables 2 to 4 and its claims."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from pipeline.variants import PAPER_INTERACTIONS
 
 
 def paper_text(datasets: list[Measured], sessions: list[Session], evidence: str) -> str:
-    """The paper's part: what was reached, Tables 2 to 4 and the verdicts, in two screens."""
+    """Return the paper's part: summary, Tables 2 to 4 and the verdicts."""
     parts = [
         HEAD,
         "# The paper's results\n",
@@ -40,7 +40,7 @@ INTRODUCTION = (
 
 
 def marks_and_counts(datasets: list[Measured]) -> str:
-    """What the marks mean, and how many cells reach the published ones."""
+    """Explain the marks and count the cells that reach the published ones."""
     counts = [f"{name} {n} of {of}" for name, (n, of) in reached_counts(datasets).items() if of]
     if not counts:
         return NOT_THE_PAPERS
@@ -54,7 +54,7 @@ NOT_THE_PAPERS = "The data of this home are not the paper's: no published figure
 
 
 def table_2_in_short(datasets: list[Measured]) -> str:
-    """Whether the counts of Table 2 agree with the published ones."""
+    """Summarize the agreement of Table 2 with the published counts."""
     rows = [(data.title, row) for data in datasets for row in data.table_2 if row["agrees"] is not None]
     if not rows:
         return ""
@@ -68,7 +68,7 @@ def table_2_in_short(datasets: list[Measured]) -> str:
 
 
 def table_3_in_short(data: Measured) -> list[str]:
-    """Table 3 of a dataset: the paper's rows, then frequency and the best predictor that learns nothing."""
+    """Return Table 3 of a dataset: the paper's rows, then frequency and the best baseline."""
     simple = {baseline_label(FREQUENCY)}
     if counted := data.best_baseline(by_role=False):
         simple.add(baseline_label(counted["baseline"], counted["relation"]))
@@ -85,10 +85,9 @@ def table_3_in_short(data: Measured) -> list[str]:
 
 
 def papers_verdict(data: Measured) -> str:
-    """The sentence below the paper's Table 3: whether a model of it beats what learns nothing; empty without.
+    """Return a sentence on whether a model of the paper beats the best baseline; empty if unknown.
 
-    The second part has the models beyond the paper, so this one speaks of the paper's alone, none of which
-    knows who acted.
+    Only the paper's models are considered; none is by role, so neither is the baseline.
     """
     cells = (row[f"{MAR.name}_{how}_mean"] for row in data.table_3 for how in PAPER_INTERACTIONS)
     best = best_of(MAR.lower_is_better, cells)
@@ -99,7 +98,7 @@ def papers_verdict(data: Measured) -> str:
 
 
 def table_4_in_short(datasets: list[Measured], evidence: str) -> list[str]:
-    """Table 4 of all datasets as one, each with its first interaction; the evidence has every one."""
+    """Return Table 4 of all datasets as one, each with its first interaction only."""
     shown = [data for data in datasets if data.table_4]
     if not shown:
         return []

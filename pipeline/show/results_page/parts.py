@@ -1,4 +1,4 @@
-"""A page in parts, of which each is renewed without the others: the page of results, and its evidence."""
+"""Pages made of parts that are updated independently: the results page and its evidence."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 from pipeline.lake import write_text
 from pipeline.text import printable_document
 
-HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"  # what both pages begin with
-BEYOND = "<!-- beyond the paper -->\n"  # where the second part begins
-FOLLOWED = "<!-- followed: written by `python -m benchmarks.following --year` -->\n"  # where the third does
+HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"  # first line of both pages
+BEYOND = "<!-- beyond the paper -->\n"  # start of the second part
+FOLLOWED = "<!-- followed: written by `python -m benchmarks.following --year` -->\n"  # start of the third
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The paper's models, what goes beyond them, a year as if followed; each empty if it is not there."""
+    """The parts of a page: the paper's models, models beyond it, a followed year; empty if absent."""
 
     papers: str
     beyond: str = ""
@@ -21,7 +21,7 @@ class Parts:
 
 
 def read_parts(page: Path) -> Parts:
-    """The parts of the page that is there."""
+    """Read the parts of an existing page; all are empty if there is no page."""
     text = page.read_text(encoding="utf-8") if page.exists() else ""
     earlier, _, followed = text.partition(f"\n{FOLLOWED}\n")
     papers, _, beyond = earlier.partition(f"\n{BEYOND}\n")
@@ -29,7 +29,7 @@ def read_parts(page: Path) -> Parts:
 
 
 def write_parts(parts: Parts, page: Path) -> None:
-    """Write the page, a mark before each part but the first."""
+    """Write the page, with a marker line before each part but the first."""
     marked = [(BEYOND, parts.beyond), (FOLLOWED, parts.followed)]
     texts = [parts.papers, *(text for mark, part in marked if part for text in (mark, part))]
     write_text(printable_document("\n".join(texts)), page)

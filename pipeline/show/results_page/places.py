@@ -1,4 +1,4 @@
-"""Where the page of results and the page of its evidence belong."""
+"""Paths of the results page and of its evidence page."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ from pipeline.sources.paper import is_the_papers
 
 
 def page_of(home: Path) -> Path:
-    """Where a home's page of results belongs: in docs, or in the home if its settings are a trial's."""
+    """Return the path of a home's results page: in docs for the paper's settings, else in the home."""
     return Path("docs/results.md") if is_the_papers(home) else home / "page" / "results.md"
 
 
 def evidence_of(page: Path) -> Path:
-    """The page beside a page of results that holds its evidence."""
+    """Return the path of the evidence page, beside the results page."""
     return page.with_name(f"{page.stem}-evidence.md")

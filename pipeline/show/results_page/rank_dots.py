@@ -1,4 +1,4 @@
-"""MAR by model as dots with their spread over seeds, beside what the paper prints or what learns nothing."""
+"""Dot plots of MAR by model with its spread over seeds, beside published values or baselines."""
 
 import altair as alt
 import polars as pl
@@ -13,7 +13,7 @@ from pipeline.show.tables import Row
 from pipeline.variants import PAPER_INTERACTIONS
 
 OURS, PUBLISHED = "ours", "published"
-# Colour, shape, and how many pixels below the line's middle, so that none hides another.
+# Colour, shape, and vertical offset in pixels, so that no series hides another.
 SERIES = {OURS: (BLUE, "circle", 0), PUBLISHED: (ORANGE, "diamond", 7), NO_LEARNING: (QUIET, "square", 7)}
 BASELINES = (RANDOM, FREQUENCY, ONLINE_RECENCY)
 
@@ -24,7 +24,7 @@ SCHEMA = {"model": pl.String, "interaction": pl.String, "series": pl.String} | d
 
 
 def table_3_dots(data: Measured) -> Figure | None:
-    """Every row of Table 3, ours and published, then the best-known predictors that learn nothing."""
+    """Draw every row of Table 3, ours and published, then the best-known baselines."""
     points = [
         point
         for row in data.printed_rows()
@@ -37,7 +37,7 @@ def table_3_dots(data: Measured) -> Figure | None:
 
 
 def association_dots(data: Measured) -> Figure | None:
-    """Fig. 8: DyRep by the association graph it stands on, with that graph's associates alone beside it."""
+    """Draw Fig. 8: DyRep by association graph, beside the graph's associates alone."""
     names = dyreps(data)
     points = []
     for row in data.table_3:
@@ -50,7 +50,7 @@ def association_dots(data: Measured) -> Figure | None:
 
 
 def points_of_row(row: Row, series: str, cell: str) -> list[Point]:
-    """Both interactions of a row of Table 3: mean, and one std to either side where there is one."""
+    """Return the points of both interactions of a Table 3 row: mean, and one std to either side."""
     points = []
     for how in PAPER_INTERACTIONS:
         name = cell.format(f"{MAR.name}_{how}")
@@ -61,7 +61,7 @@ def points_of_row(row: Row, series: str, cell: str) -> list[Point]:
 
 
 def constant_points(label: str, value: float | None) -> list[Point]:
-    """What learns nothing is the same beside both interactions."""
+    """Return a baseline's points, which are the same for both interactions; empty if it has no value."""
     return (
         []
         if value is None
@@ -70,7 +70,7 @@ def constant_points(label: str, value: float | None) -> list[Point]:
 
 
 def dots_figure(title: str, points: list[Point]) -> Figure | None:
-    """Concat and bilinear side by side on one scale; None without a point."""
+    """Draw concat and bilinear side by side on one scale; None without points."""
     if not points:
         return None
     frame = pl.DataFrame(points, schema=SCHEMA, orient="row")
@@ -93,7 +93,7 @@ def dots_figure(title: str, points: list[Point]) -> Figure | None:
 def dots_panel(
     rows: pl.DataFrame, how: str, order: list[str], series: list[str], top: float
 ) -> alt.LayerChart:
-    """One interaction: a line per model, dots with whiskers."""
+    """Draw one interaction: a line per model, dots with whiskers."""
     axis = category_axis(order, shown=how == PAPER_INTERACTIONS[0])
     y = alt.Y("model:N", sort=order, scale={"domain": order}, title=None, axis=axis)
     scale = {"domain": [0, top], "nice": False}
