@@ -25,7 +25,7 @@ SECONDS_TO_CLOSE = 2.0
 def run_there(
     tasks: Iterable[Task[Made]], lake: Lake, address: str, log: Log | None
 ) -> Iterator[tuple[Task[Made], Made]]:
-    """Run `run_tasks` on the cluster whose scheduler is at `address`."""
+    """Run tasks as `run_tasks` does, on the cluster whose scheduler is at `address`."""
     with connected(address) as client, marked(lake) as mark:
         yield from Session(client, address, lake, mark, log).run(iter(tasks))
 
