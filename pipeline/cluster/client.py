@@ -73,9 +73,7 @@ class Session:
     lake: Lake
     mark: str
     log: Log | None
-    heard: SimpleQueue[News | str] = field(
-        default_factory=SimpleQueue
-    )  # news, or the key of a finished order
+    heard: SimpleQueue[News | str] = field(default_factory=SimpleQueue)  # news, or a finished order's key
     orders: dict[str, tuple[Task, Future]] = field(default_factory=dict)
     states: dict[str, dict[str, State]] = field(default_factory=dict)  # progress shown, by key and label
 

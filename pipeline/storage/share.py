@@ -290,9 +290,7 @@ class Storage:
         wanted = {path: file for path, file in seal.files.items() if not file.is_like(ours.get(path))}
         if thing.keeps:
             wanted = {path: file for path, file in wanted.items() if path not in ours}
-        elif (
-            wanted and thing.last in seal.files
-        ):  # removed before the others change, so it is downloaded again
+        elif wanted and thing.last in seal.files:  # it is deleted below, so download it again
             wanted[thing.last] = seal.files[thing.last]
         staged = self.home / "storage" / f".{thing.name.replace('/', '-')}.{os.getpid()}.tmp"
         try:
