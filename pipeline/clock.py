@@ -1,8 +1,8 @@
-"""The time that decides what is due: read in one place, where a test puts its own clock."""
+"""The clock that decides what is due; tests replace it here."""
 
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """The present moment, as an aware UTC time."""
+    """Return the current time, timezone-aware, in UTC."""
     return datetime.now(UTC)

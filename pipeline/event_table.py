@@ -1,4 +1,4 @@
-"""The contract of a dataset: its events, nodes, association graphs and statistics, for all downstream."""
+"""Event tables: the events, nodes, association graphs and statistics of a dataset, as all models use them."""
 
 import hashlib
 import json
@@ -27,17 +27,17 @@ from pipeline.names import (
 from pipeline.schemas import EVENT_TABLE, Type
 
 CLOCKS = ("UTC", "local")
-METADATA = "dataset.json"  # in the folder of an event table, and written last
+METADATA = "dataset.json"  # in the folder of an event table; written last
 SCHEMAS = {name: table.types for name, table in EVENT_TABLE.items()}
 
 
 @dataclass(frozen=True)
 class EventTable:
-    """One dataset, ready for a model; the frames have exactly the columns of `SCHEMAS`.
+    """One dataset, ready for training; the frames have exactly the columns of `SCHEMAS`.
 
-    After those, `events` and `nodes` have the user's own numeric columns if there are any, null for unknown.
-    `metadata` is what `dataset.json` holds: description, relations, clock, split, stats, what was dropped.
-    Read back from a folder it also has the files' hashes and the `fingerprint` a trained model is tied to.
+    In `events` and `nodes` the user's own numeric columns follow, if any, with null for unknown values.
+    `metadata` is the content of `dataset.json`: description, relations, clock, split, stats, dropped rows.
+    When read from a folder, it also has file hashes and the `fingerprint` that trained models refer to.
     """
 
     name: str
@@ -49,11 +49,11 @@ class EventTable:
     metadata: dict[str, Any]
 
     def own_columns(self, frame: str) -> list[str]:
-        """The user's own numeric columns of `events` or `nodes`."""
+        """Return the user's own numeric columns of `events` or `nodes`."""
         return self.metadata.get("own_columns", {}).get(frame, [])
 
     def schema(self, frame: str) -> dict[str, Type]:
-        """The columns and types of a frame."""
+        """Return the columns and types of a frame, including own columns."""
         return SCHEMAS[frame] | dict.fromkeys(self.own_columns(frame), pl.Float64)
 
     @property
@@ -64,10 +64,10 @@ class EventTable:
 
 @dataclass(frozen=True)
 class Split:
-    """When testing starts, and on which clock.
+    """The start of the test period and the clock of event times.
 
-    `test_start` is wall-clock time in `time_zone`. With the clock `UTC` event times are UTC and the boundary
-    is converted to it; with `local` event times are themselves wall-clock times of `time_zone`.
+    `test_start` is wall-clock time in `time_zone`. With the clock `UTC`, event times are UTC and `boundary`
+    is converted to UTC; with `local`, event times are wall-clock times of `time_zone`.
     """
 
     test_start: datetime
@@ -94,23 +94,23 @@ class Split:
 
     @property
     def boundary(self) -> datetime:
-        """The first moment of the test period on the clock of the event table, naive."""
+        """The start of the test period on the clock of the event table, naive."""
         return on_clock(self.test_start, self.time_zone, self.clock)
 
 
 def is_time_zone(name: str) -> bool:
-    """Whether an event table may have this time zone: Python alone knows `localtime`, polars does not."""
+    """Return True if both Python and polars know the time zone; polars does not know `localtime`."""
     try:
         ZoneInfo(name)
         pl.Series([datetime(2000, 1, 1)]).dt.replace_time_zone(name)
-    # A folder of the database is an OSError.
+    # ZoneInfo raises OSError for a folder of the time zone database.
     except (ZoneInfoNotFoundError, ValueError, OSError, pl.exceptions.PolarsError):
         return False
     return True
 
 
 def on_clock(moment: datetime, time_zone: str, clock: str) -> datetime:
-    """A naive wall-clock `moment` of `time_zone` as a naive time on `clock`."""
+    """Convert a naive wall-clock `moment` of `time_zone` to a naive time on `clock`."""
     if clock == "local":
         return moment
     return moment.replace(tzinfo=ZoneInfo(time_zone)).astimezone(ZoneInfo("UTC")).replace(tzinfo=None)
@@ -133,19 +133,19 @@ def build_event_table(
     own_columns: Mapping[str, Sequence[str]] | None = None,
     node_values: pl.DataFrame | None = None,
 ) -> EventTable:
-    """Number nodes and events, split them in time, count them, and check the result.
+    """Number nodes and events, split events by time, compute statistics, and validate the result.
 
-    `rows` has source, target, type, kind, created_at (naive, on the split's clock); events at the same moment
-    keep the order they have there. `node_names` gives node ids by position. `associations` has relation,
-    snapshot, source, target: one row per entry of a directed adjacency, repeated ones counted once; an entry
-    may be on the diagonal (a self-report in a survey). `own_relations` are those the dataset's association
-    events form; others are kept to compare with.
-    `association_events` has relation, source, target, created_at. Every name must be in `node_names`.
+    `rows` has source, target, type, kind, created_at (naive, on the split's clock); simultaneous events keep
+    their order. The position in `node_names` is the node id; every name must be in it. `associations` has
+    relation, snapshot, source, target: one row per entry of a directed adjacency, without duplicates in the
+    result; the diagonal is allowed (a self-report in a survey). `own_relations` are the relations that the
+    dataset's association events form; others are kept for comparison.
+    `association_events` has relation, source, target, created_at.
     The validation period is the last tenth of the time from the first event to the start of the test period.
-    `entries_per_association` is how many adjacency entries the statistics count as one association.
-    `dropped` tells what the source held that is not in `rows`, and why. `own_columns` names further numeric
-    columns that models learn from, by frame: those of `events` are in `rows`, those of `nodes` in
-    `node_values`, by position.
+    The statistics count `entries_per_association` adjacency entries as one association.
+    `dropped` counts source rows missing in `rows`, by reason. `own_columns` names further numeric columns for
+    models, by frame: those of `events` are in `rows`, those of `nodes` in `node_values`, by position.
+    Raise ValueError for invalid arguments or a table that breaks the contract.
     """
     if entries_per_association not in (1, 2):
         raise ValueError(f"entries_per_association is {entries_per_association}; it takes 1 or 2")
@@ -206,7 +206,7 @@ def build_event_table(
             },
             "entries_per_association": entries_per_association,
             "dropped": dropped or {},
-            # Only where there are any: a table without own columns is as it was before there could be some.
+            # Omitted if empty, as in tables of earlier versions.
             **({"own_columns": named} if named else {}),
         },
     )
@@ -217,7 +217,7 @@ def build_event_table(
 
 
 def split_by_time(validation_start: datetime, test_start: datetime) -> pl.Expr:
-    """The split that an event's time puts it in."""
+    """Return the expression that assigns an event's split by its time."""
     return (
         pl.when(pl.col("created_at") >= test_start)
         .then(pl.lit(TEST))
@@ -228,7 +228,7 @@ def split_by_time(validation_start: datetime, test_start: datetime) -> pl.Expr:
 
 
 def with_node_ids(rows: pl.DataFrame, ids: pl.DataFrame, dataset: str) -> pl.DataFrame:
-    """`rows` in their order with node ids u and v beside the names source and target."""
+    """Add node ids u and v to `rows` with names source and target; raise ValueError for unknown names."""
     if "source" not in rows.columns:
         return rows
     joined = rows.join(
@@ -253,22 +253,22 @@ def with_node_ids(rows: pl.DataFrame, ids: pl.DataFrame, dataset: str) -> pl.Dat
 
 
 def empty(frame: str) -> pl.DataFrame:
-    """An empty frame of the event table."""
+    """Return an empty frame of the event table."""
     return pl.DataFrame(schema=SCHEMAS[frame])
 
 
 def shaped(rows: pl.DataFrame, frame: str, own_columns: Sequence[str] = ()) -> pl.DataFrame:
-    """`rows` with exactly the columns and types of a frame of the event table, and own columns."""
+    """Select and cast the columns of an event table's frame, then the own columns."""
     schema = SCHEMAS[frame] | dict.fromkeys(own_columns, pl.Float64)
     return rows.select(pl.col(column).cast(dtype) for column, dtype in schema.items())
 
 
 def table_2_stats(table: EventTable) -> dict[str, int]:
-    """The dataset's row of the paper's Table 2.
+    """Return the dataset's row of the paper's Table 2.
 
-    Training counts include the validation period. Associations are entries of the graph of the dataset's own
-    relations, `entries_per_association` of them counting as one: the paper prints entries for Social
-    Evolution and half the directed follows for GitHub.
+    Training counts include the validation period. Associations are entries of the own relations' graph,
+    divided by `entries_per_association`: the paper prints entries for Social Evolution and half the directed
+    follows for GitHub.
     """
     own = table.associations.filter(pl.col("relation").is_in(table.metadata["own_relations"]))
     own = own.unique(["snapshot", "u", "v"])
@@ -287,7 +287,7 @@ def table_2_stats(table: EventTable) -> dict[str, int]:
 
 
 def check_event_table(table: EventTable) -> list[str]:
-    """Every promise of the contract that `table` breaks, in words; an empty list when it keeps them all."""
+    """Return a message for every violation of the contract; an empty list for a valid table."""
     wrong = [
         f"{frame} has columns {dict(getattr(table, frame).schema)}, not {table.schema(frame)}"
         for frame in SCHEMAS
@@ -332,7 +332,7 @@ def check_event_table(table: EventTable) -> list[str]:
 
 
 def split_violations(table: EventTable) -> list[str]:
-    """Where the splits are not three periods one after another, or too empty to train and test on."""
+    """Return messages for splits that are not consecutive periods, or that lack training or test events."""
     events, wrong = table.events, []
     if strange := sorted(set(events["split"]) - set(SPLITS)):
         wrong.append(f"splits {strange} are none of {', '.join(SPLITS)}")
@@ -352,10 +352,10 @@ def split_violations(table: EventTable) -> list[str]:
 
 
 def write_event_table(table: EventTable, folder: Path) -> dict[str, Any]:
-    """Write the table's files, `dataset.json` last, and return what that file says.
+    """Write the table's files, `dataset.json` last, and return the content of that file.
 
-    The same table gives the same bytes. A run killed half-way leaves files that disagree with `dataset.json`,
-    which `read_event_table` refuses.
+    The same table yields the same bytes. If the process is killed, files may not match `dataset.json`, which
+    `read_event_table` detects. Raise ValueError for a table that breaks the contract.
     """
     if violations := check_event_table(table):
         raise ValueError(f"event table {table.name!r} is not written: " + "; ".join(violations))
@@ -370,17 +370,17 @@ def write_event_table(table: EventTable, folder: Path) -> dict[str, Any]:
 
 
 def has_event_table(folder: Path) -> bool:
-    """Whether the folder has a finished event table."""
+    """Return True if the folder has a finished event table."""
     return (folder / METADATA).exists()
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
-    """What `dataset.json` of a finished event table holds."""
+    """Read the `dataset.json` of a finished event table."""
     return json.loads((folder / METADATA).read_text(encoding="utf-8"))
 
 
 def read_event_table(folder: Path) -> EventTable:
-    """Read a table back; one that is absent, or half replaced by a killed run, is refused with what to do."""
+    """Read a table; raise FileNotFoundError if it is absent, ValueError if a file's hash does not match."""
     remedy = "build the dataset's event_table again"
     try:
         metadata = read_metadata(folder)
@@ -401,10 +401,10 @@ def read_event_table(folder: Path) -> EventTable:
 
 
 def dataset_names(lake: Lake) -> list[str]:
-    """The datasets with a finished event table, by name."""
+    """Return the sorted names of datasets with a finished event table."""
     return sorted(path.parent.name for path in lake.dataset("*").parent.glob(f"*/{METADATA}"))
 
 
 def newest_time(events: pl.LazyFrame) -> datetime:
-    """The time of the newest of some events."""
+    """Return the time of the newest event."""
     return events.select(pl.col("created_at").max()).collect().item()

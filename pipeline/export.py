@@ -1,7 +1,7 @@
-"""An event table for other tools: a new folder with its events, nodes and associations, and what they mean.
+"""Export of an event table for other tools: a folder with events, nodes, associations and `export.json`.
 
-Parquet and CSV hold the same tables. `pyg` holds the events as the arrays of a PyG `TemporalData`, in a NumPy
-file: data alone, no pickle, read without this project and written without PyG.
+Parquet and CSV contain the same tables. `pyg` contains the events as the arrays of a PyG `TemporalData` in a
+NumPy file without pickle; reading it does not need this project, writing it does not need PyG.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from pipeline.schemas import EDGES, EXPORTED_ASSOCIATIONS, EXPORTED_NODES
 
 
 def export(table: EventTable, form: str, folder: Path) -> dict[str, Any]:
-    """Write `table` in the format `form` as the new `folder`, whole or not at all; return its export.json."""
+    """Write `table` in the format `form` to the new `folder`, atomically; return its export.json."""
     if form not in FORMATS:
         raise ValueError(f"format is {form!r}; it takes one of {', '.join(FORMATS)}")
     meaning = {"format": form, **facts(table)}
@@ -31,7 +31,7 @@ def export(table: EventTable, form: str, folder: Path) -> dict[str, Any]:
 
 
 def facts(table: EventTable) -> dict[str, Any]:
-    """What the numbers of an export mean, and how many there are."""
+    """Return the metadata of an export: clock, start, event types, and counts and first t of each split."""
     rows = edges(table)
     starts = dict(rows.group_by("split").agg(pl.col("t").min()).iter_rows())
     counts = dict(rows.group_by("split").len().iter_rows())
@@ -47,17 +47,17 @@ def facts(table: EventTable) -> dict[str, Any]:
 
 
 def event_types(table: EventTable) -> list[str]:
-    """The types of events by number."""
+    """Return the sorted event types; the position is the `edge_type`."""
     return table.events["type"].unique().sort().to_list()
 
 
 def first_moment(table: EventTable) -> datetime:
-    """When t is 0."""
+    """Return the time of the first event, where t = 0."""
     return table.events["created_at"][0]
 
 
 def edges(table: EventTable) -> pl.DataFrame:
-    """The events as the table `edges`."""
+    """Return the events as the table `edges`."""
     names, types = table.nodes["name"], event_types(table)
     numbers = pl.DataFrame(
         {"type": types, "edge_type": range(len(types))}, schema_overrides={"type": pl.String}
@@ -74,7 +74,7 @@ def edges(table: EventTable) -> pl.DataFrame:
 
 
 def nodes(table: EventTable) -> pl.DataFrame:
-    """The nodes as the table `nodes`; features, where there are any, as columns of their own."""
+    """Return the nodes as the table `nodes`; features become columns `x_0`, `x_1`, …, unless one is null."""
     own = table.nodes.select(table.own_columns("nodes"))
     rows = pl.concat([EXPORTED_NODES.cast(table.nodes), own], how="horizontal")
     if table.nodes["features"].null_count():
@@ -84,14 +84,14 @@ def nodes(table: EventTable) -> pl.DataFrame:
 
 
 def associations(table: EventTable) -> pl.DataFrame:
-    """The association graphs as the table `associations`."""
+    """Return the association graphs as the table `associations`."""
     return EXPORTED_ASSOCIATIONS.cast(table.associations.rename({"u": "src", "v": "dst"}))
 
 
 def arrays(table: EventTable) -> dict[str, np.ndarray]:
-    """What a `TemporalData` takes: src, dst, t, msg, y (the label) and a mask per split.
+    """Return the arrays of a `TemporalData`: src, dst, t, msg, y (the label) and a mask per split.
 
-    `msg` is the one-hot type and the own columns, 0 where one is unknown.
+    `msg` has the one-hot event type and the user's columns, with 0 for unknown values.
     """
     rows = edges(table)
     types = np.eye(len(event_types(table)), dtype=np.float32)[rows["edge_type"].to_numpy()]  # (T, K)
@@ -108,7 +108,7 @@ def arrays(table: EventTable) -> dict[str, np.ndarray]:
 def write_tables(
     table: EventTable, folder: Path, *, suffix: str, write: Callable[[pl.DataFrame, Path], None]
 ) -> None:
-    """The tables, each as a file of its own."""
+    """Write each table to its own file."""
     for of_table in (edges, nodes, associations):
         write(of_table(table), folder / f"{of_table.__name__}{suffix}")
 
@@ -119,7 +119,7 @@ def write_csv(rows: pl.DataFrame, path: Path) -> None:
 
 
 def write_arrays(table: EventTable, folder: Path) -> None:
-    """The events as arrays; nodes and associations, which `TemporalData` has no place for, as CSV."""
+    """Write the events as arrays, and nodes and associations, which `TemporalData` cannot hold, as CSV."""
     np.savez(folder / "temporal_data.npz", allow_pickle=False, **arrays(table))
     for of_table in (nodes, associations):
         write_csv(of_table(table), folder / f"{of_table.__name__}.csv")

@@ -1,12 +1,11 @@
-"""Locks: one process at a time makes a day, an event table or a model, and another learns who it is.
+"""Locks: only one process at a time writes a day, an event table or a model; others see who holds the lock.
 
-A lock is an advisory `flock` on a file below `$LDG_HOME/locks`. The kernel lets go of it when the last
-process that has the file open is gone, killed or not, so that no lock is ever stale. The file stays, and says
-who holds it.
+A lock is an advisory `flock` on a file below `$LDG_HOME/locks`. The kernel releases it when the last process
+that has the file open exits or is killed, so locks are never stale. The file stays and names the holder.
 
-Assumed: the home lies on a file system whose `flock` reaches every process at work on it. Local ones do; NFS
-does with a lock server (Linux sends `flock` there as a lock on the whole file). Where a file system ignores
-`flock`, runs on different machines are not kept apart; where it refuses `flock`, the error is raised.
+The home must be on a file system whose `flock` reaches all processes that use it: a local one, or NFS with a
+lock server (Linux translates `flock` to a lock on the whole file). If a file system ignores `flock`, runs on
+different machines are not excluded; if it refuses `flock`, the error is raised.
 """
 
 import fcntl
@@ -31,12 +30,12 @@ LONGEST_WAIT_FOR_A_SLOT = 24 * 3600.0  # seconds
 
 
 class LockedError(RuntimeError):
-    """Another process is at work on the same thing; the message says which, since when and what to do."""
+    """A lock held by another process; the message names it, since when, and what to do."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that holds a lock, and what it is: for instance `Dagster run 1a2b3c4d`."""
+    """The process that holds a lock, and its work, for instance `Dagster run 1a2b3c4d`."""
 
     process: int
     host: str
@@ -45,12 +44,12 @@ class Holder:
 
     @classmethod
     def here(cls, work: str) -> Self:
-        """This process, from now on."""
+        """Return this process as a holder since now."""
         return cls(os.getpid(), socket.gethostname(), work, datetime.now(UTC).replace(microsecond=0))
 
     def __str__(self) -> str:
         elsewhere = self.host != socket.gethostname()
-        # A process may leave the lock to those that it started.
+        # Child processes may inherit the lock.
         gone = "" if elsewhere or is_alive(self.process) else ", which is gone while those it started end"
         place = f" on {self.host}" if elsewhere else ""
         return f"process {self.process}{place} ({self.work}) since {self.since:%Y-%m-%d %H:%M:%S} UTC{gone}"
@@ -67,11 +66,11 @@ def hold(
     patience: float = 0.0,
     log: Callable[[str], None] | None = None,
 ) -> Generator[int]:
-    """Hold the lock at `path` for some `work`, such as `Dagster run 1a2b3c4d`; yields its file descriptor.
+    """Hold the lock at `path` for some `work`, such as `Dagster run 1a2b3c4d`; yield its file descriptor.
 
-    If another process holds it, `log` and whoever watches hear what is happening (`2013-02-15 is being made`)
-    and by whom, and this waits up to `patience` seconds; then it is an error. Children that inherit the file
-    descriptor hold the lock, too, until the last of them is gone.
+    If another process holds it, report `happening` (`2013-02-15 is being made`) and the holder to `log` and
+    the progress watcher, wait up to `patience` seconds, then raise LockedError. Children that inherit the
+    file descriptor keep the lock until the last of them exits.
     """
     with hold_one_of([path], happening, work, patience, log) as descriptor:
         yield descriptor
@@ -85,7 +84,7 @@ def hold_one_of(
     patience: float = 0.0,
     log: Callable[[str], None] | None = None,
 ) -> Generator[int]:
-    """Hold one of several locks, whichever is free, otherwise as `hold`: so many locks are so many slots."""
+    """Hold any free one of several locks (a counting semaphore with a slot per path), otherwise as `hold`."""
     with ExitStack() as files:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +115,7 @@ def hold_one_of(
 
 
 def taken(descriptor: int) -> bool:
-    """Take the lock of an open file; False if another process has it."""
+    """Try to lock an open file without waiting; return False if another process holds the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -125,7 +124,7 @@ def taken(descriptor: int) -> bool:
 
 
 def holder(path: Path) -> Holder | None:
-    """Who wrote last into the lock at `path` that it holds it; None just before a new holder does."""
+    """Return the holder recorded in the lock file at `path`, or None, as just before a new holder writes."""
     try:
         return holder_decoder.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError):

@@ -1,6 +1,6 @@
-"""The machine and the code of this process: what a time that was measured here has to be read with.
+"""The machine and the code version of this process, recorded with measured times.
 
-Nothing in it names a user, a host or a path.
+Contains no names of users, hosts or paths.
 """
 
 import os
@@ -12,14 +12,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
-PACKAGE = "latent-dynamic-graphs"  # the project as it is installed
+PACKAGE = "latent-dynamic-graphs"  # the project's distribution name
 PACKAGES = ("torch", "numpy", "polars", "pyarrow", "duckdb", "dagster")
 PROJECT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a run is on; None stands for what the system does not reveal."""
+    """The hardware and software of a run; None for values that the system does not report."""
 
     processors: int
     cpu: str | None
@@ -30,7 +30,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> Self:
-        """The machine of this process."""
+        """Return the machine of this process."""
         return cls(
             processors=processors(),
             cpu=cpu_model(),
@@ -42,12 +42,12 @@ class Machine:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def cpu_model() -> str | None:
-    """The processor's name."""
+    """Return the processor's name, or None if unknown."""
     listing = Path("/proc/cpuinfo")
     if not listing.exists():
         return platform.processor() or None
@@ -56,7 +56,7 @@ def cpu_model() -> str | None:
 
 
 def memory_bytes() -> int | None:
-    """The machine's memory."""
+    """Return the size of physical memory in bytes, or None if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
@@ -64,7 +64,7 @@ def memory_bytes() -> int | None:
 
 
 def commit() -> str | None:
-    """The commit this code is at, `+` for changes not in it; None outside a repository of its own."""
+    """Return the current commit, with `+` for uncommitted changes; None outside the project's repository."""
     git = shutil.which("git")
     if git is None:
         return None
@@ -76,7 +76,7 @@ def commit() -> str | None:
         return done.stdout if done.returncode == 0 else None
 
     prefix, head = ask("rev-parse", "--show-prefix"), ask("rev-parse", "HEAD")
-    # Installed inside another repository, the project is a folder of that one, and its commit says nothing.
+    # A prefix means that the project lies inside another repository, whose commit is irrelevant.
     if prefix is None or prefix.strip() or head is None:
         return None
     changed = ask("status", "--porcelain", "--untracked-files=no")

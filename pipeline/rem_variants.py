@@ -1,4 +1,4 @@
-"""The relational-event models as data. Imports no torch, so that naming one is cheap."""
+"""The relational-event models as data. Does not import torch, to keep start-up fast."""
 
 import re
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ GROUPS = (
     "two_hops",
     "sequence",
 )
-OWN = ("pair", "share", "pair_type")  # what is the pair's own past
+OWN = ("pair", "share", "pair_type")  # statistics of the pair's own history
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class RemVariant:
     """One relational-event model.
 
     `form` is `branching` (λ = μ + Σ αᵏ, with `edge_types` many k), `flat` (one network) or `linear` (the
-    classical relational-event model). Without `by_role` an event counts for both its nodes alike: the model
-    does not know who acted. `without` names groups of statistics, or single ones, that it does not see.
+    classical relational-event model). Without `by_role` the model ignores the direction of events. `without`
+    lists excluded statistics or groups of them.
     """
 
     interaction: ClassVar[str] = HISTORY
-    # What the paper's variants are asked for, too: this family has none of it.
+    # Attributes that the paper's variants also have; constant in this family.
     attention: ClassVar[str] = HISTORY
     prior: ClassVar[None] = None
     frequency: ClassVar[bool] = False
@@ -58,23 +58,23 @@ class RemVariant:
 
     @property
     def key(self) -> str:
-        """The variant's folder."""
+        """The variant's folder and Dagster partition key."""
         return variant_key(self.name, HISTORY)
 
-    def title(self, own_relation: str) -> str:  # noqa: ARG002 - no association graph is in its name
-        """The name in print."""
+    def title(self, own_relation: str) -> str:  # noqa: ARG002 - for `Variant.title`
+        """Return the printed name."""
         details: list[str] = [] if self.form == "branching" else [self.form]
         details += [] if self.by_role else ["role-blind"]
         details += [f"without {group.replace('_', ' ')}" for group in self.without]
         return f"REM ({', '.join(details)})" if details else "REM"
 
     def trained_like(self) -> "RemVariant":
-        """The variant whose weights this one begins with: its own."""
+        """Return the variant whose weights this one uses: itself."""
         return self
 
     @property
     def outputs(self) -> int:
-        """How many logarithms of intensities the network gives: of μ and of every αᵏ, or of λ alone."""
+        """The number of log-intensities that the network returns: μ and every αᵏ, or λ alone."""
         return 1 + self.edge_types if self.form == "branching" else 1
 
     def as_json(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class RemVariant:
 
 
 def rem_variants() -> list[RemVariant]:
-    """The model, and those that answer what carries it."""
+    """Return the REM, its simpler forms, its extensions by LDG, and its ablations."""
     return [
         RemVariant(),
         RemVariant(f"{REM}_flat", form="flat"),

@@ -1,7 +1,7 @@
-"""What headless runs did on a home: when, at which commit, on what machine, and how long each training took.
+"""Records of headless runs on a home: times, commit, machine, and the duration of each training.
 
-Sessions add up in `results/run.json`: a run that is killed and started again keeps the earlier ones. Nothing
-in it names a user, a host or a path.
+Sessions accumulate in `results/run.json`; a restarted run keeps the earlier ones. The file contains no names
+of users, hosts or paths.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from pipeline.machine import Machine, commit
 
 @dataclass(frozen=True)
 class FinishedTraining:
-    """A training that a session brought to its end; `seconds` are this session's, not those before a kill."""
+    """A training that a session finished; `seconds` excludes time spent in earlier, killed sessions."""
 
     dataset: str
     variant: str
@@ -27,7 +27,7 @@ class FinishedTraining:
 class Session:
     """One headless run, with up to `side_by_side` trainings at a time.
 
-    `ended` is when it was last heard of: a killed one does not say goodbye. `finished`: everything was made.
+    `ended` is the time of its last update, also for a killed run. `finished` means that all work is done.
     """
 
     started: datetime
@@ -43,7 +43,7 @@ sessions_decoder = msgspec.json.Decoder(dict[str, list[Session]])
 
 
 class SessionRecord:
-    """The session of this process, on disk after every step of it."""
+    """The session of this process, written to disk after every step."""
 
     def __init__(self, lake: Lake, side_by_side: int) -> None:
         self.lake = lake
@@ -52,25 +52,25 @@ class SessionRecord:
         write_session(self.session, lake)
 
     def note(self, *trainings: FinishedTraining, finished: bool = False) -> None:
-        """A step is done: perhaps `trainings`, perhaps the last."""
+        """Record a completed step, with `trainings` if any; the last step is `finished`."""
         every = (*self.session.trainings, *trainings)
         self.session = replace(self.session, ended=recorded_now(), finished=finished, trainings=every)
         write_session(self.session, self.lake)
 
 
 def read_sessions(lake: Lake) -> list[Session]:
-    """Every session of this home, the first one first; none where nothing ran headless."""
+    """Return all sessions of this home, oldest first; an empty list if there were no headless runs."""
     if not lake.sessions.exists():
         return []
     return sessions_decoder.decode(lake.sessions.read_bytes())["sessions"]
 
 
 def write_session(session: Session, lake: Lake) -> None:
-    """Keep `session` beside the earlier ones; the one that started when it did is replaced."""
+    """Write `session` to the record; it replaces the one with the same start time."""
     earlier = [other for other in read_sessions(lake) if other.started != session.started]
     write_json({"sessions": msgspec.to_builtins([*earlier, session])}, lake.sessions)
 
 
 def recorded_now() -> datetime:
-    """The time that a session's record gets: this moment, naive and in UTC as every time of the system."""
+    """Return the current time for a session's record: naive, in UTC."""
     return datetime.now(UTC).replace(tzinfo=None)

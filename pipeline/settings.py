@@ -1,7 +1,7 @@
-"""Every setting of the system: environment variables `LDG_…`, each with a default, checked when read.
+"""All settings: environment variables `LDG_…`, each with a default, validated when read.
 
-A variable of the shell takes precedence over `$LDG_HOME/.env`, and that over `./.env`. A `.env` is data:
-nothing in it is run or replaced.
+The shell takes precedence over `$LDG_HOME/.env`, which takes precedence over `./.env`. A `.env` is data: no
+commands or variables in it are expanded.
 """
 
 import os
@@ -45,52 +45,52 @@ from pipeline.variants import DYREP
 
 PREFIX = "LDG_"
 SHELL = "the shell"
-# Fields whose text may be a secret as a whole: no page and no log shows it.
+# Fields whose whole text may be secret; never shown on pages or in logs.
 SECRET = ("alert_webhook", "alert_command", "store")
-# Variables that belong to the project and are no setting of a user's.
-SHELL_NAMES = "LDG_SHELL_NAMES"  # which variables `ldg dev` found in its shell
-STARTED_IN = "LDG_STARTED_IN"  # the folder it was started in
-OPTIONS = "LDG_OPTIONS"  # variables that options of this command set
+# Internal variables, not settings.
+SHELL_NAMES = "LDG_SHELL_NAMES"  # names of the variables in the shell of `ldg dev`
+STARTED_IN = "LDG_STARTED_IN"  # its working directory
+OPTIONS = "LDG_OPTIONS"  # variables set by command-line options
 INTERNAL = (SHELL_NAMES, STARTED_IN, OPTIONS, "LDG_REAL_DATA", "LDG_SCREENSHOTS")
 
 
 class SettingError(ValueError):
-    """A setting is wrong; the message names the variable, where it is set, and what it takes."""
+    """An invalid setting; the message names the variable, its source, and the values it takes."""
 
 
 def read_date(value: object) -> object:
-    """A date from its text; the library's own reading would take a bare number for seconds since 1970."""
+    """Parse an ISO date; pydantic alone would read a bare number as seconds since 1970."""
     return date.fromisoformat(value) if isinstance(value, str) else value
 
 
 def read_moment(value: object) -> object:
-    """A date and time from its text; the library's own reading takes a bare number for seconds since 1970."""
+    """Parse an ISO date and time; pydantic alone would read a bare number as seconds since 1970."""
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def read_names(value: object) -> object:
-    """Names separated by commas."""
+    """Split names separated by commas."""
     return (
         tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
     )
 
 
 def checked_zone(name: str) -> str:
-    """A time zone's name, refused if there is no such zone."""
+    """Return a time zone's name; raise ValueError if it is unknown."""
     if not is_time_zone(name):
         raise ValueError(name)
     return name
 
 
 def checked_relations(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Relations of the survey, refused if one is unknown or named twice."""
+    """Return relations of the survey; raise ValueError if empty, or if one is unknown or repeated."""
     if not names or len(set(names)) < len(names) or not set(names) <= set(RELATIONS):
         raise ValueError(names)
     return names
 
 
 def checked_store(address: str) -> str:
-    """The address of a PostgreSQL database, or nothing."""
+    """Return the address of a PostgreSQL database, or an empty string; raise ValueError for others."""
     parts = urlsplit(address)
     if address and not (parts.scheme == "postgresql" and parts.path.strip("/")):
         raise ValueError(address)
@@ -98,21 +98,21 @@ def checked_store(address: str) -> str:
 
 
 def checked_storage(address: str) -> str:
-    """The address of a bucket, or of a folder in it, without user, password and query; or nothing."""
+    """Return the address of a bucket or a folder in it, or an empty string; raise ValueError for others."""
     if address and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]+(/[\w.=-]+)*/?", address, re.ASCII):
         raise ValueError(address)
     return address.rstrip("/")
 
 
 def checked_cluster(address: str) -> str:
-    """The address of a Dask scheduler, or nothing."""
+    """Return the address of a Dask scheduler, or an empty string; raise ValueError for others."""
     if address and not re.fullmatch(r"(tcp|tls)://[^/:@\s]+:\d+", address):
         raise ValueError(address)
     return address
 
 
 def checked_cron(schedule: str) -> str:
-    """Return five fields of cron; refuse numbers that a field does not have and dates that no year has."""
+    """Return a cron schedule; raise ValueError for numbers out of range and dates that never occur."""
     fields = schedule.split(" ")
     values = [cron_values(field, *bounds) for field, bounds in zip(fields, CRON_BOUNDS, strict=True)]
     if min(values[2]) > max(LONGEST_MONTHS[month - 1] for month in values[3]):
@@ -121,7 +121,7 @@ def checked_cron(schedule: str) -> str:
 
 
 def cron_values(field: str, lowest: int, highest: int, names: str = "") -> set[int]:
-    """Return the numbers that a field of cron stands for, such as {0, 20, 40} of `*/20`."""
+    """Return the numbers that a cron field matches, such as {0, 20, 40} for `*/20`."""
     numbers = {name: str(number) for number, name in enumerate(names.split(), lowest)}
     values: set[int] = set()
     for part in field.lower().split(","):
@@ -132,7 +132,7 @@ def cron_values(field: str, lowest: int, highest: int, names: str = "") -> set[i
         stride = int(step) if slash else 1
         if not (lowest <= start <= highest and lowest <= end <= highest and stride > 0):
             raise ValueError(field)
-        wrapped = end if start <= end else end + highest - lowest + 1  # 22-2: over midnight
+        wrapped = end if start <= end else end + highest - lowest + 1  # 22-2 wraps over midnight
         values |= {
             lowest + (number - lowest) % (highest - lowest + 1)
             for number in range(start, wrapped + 1, stride)
@@ -141,7 +141,7 @@ def cron_values(field: str, lowest: int, highest: int, names: str = "") -> set[i
 
 
 def checked_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of hosts in lower case; refuse whole addresses."""
+    """Return host names in lower case; raise ValueError for whole addresses."""
     for name in names:
         if not re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?", name, re.ASCII):
             raise ValueError(name)
@@ -150,7 +150,7 @@ def checked_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Takes:
-    """What a setting takes, in words, where its type and bounds do not say it."""
+    """A description of valid values, for settings whose type and bounds are not enough."""
 
     words: str
 
@@ -202,10 +202,10 @@ PAPER_ALONE = "It reaches the paper's models alone (DyRep, LDG), not REM, waitin
 
 
 class Settings(BaseSettings):
-    """What a user may set; field `github_start` is the environment variable `LDG_GITHUB_START`, and so on.
+    """The user's settings; field `github_start` is the environment variable `LDG_GITHUB_START`, and so on.
 
-    `Settings(…)` takes its arguments and the defaults alone; `load` reads what is set for this process. The
-    paper's choice of data is the default of the rules themselves.
+    `Settings(…)` uses only its arguments and the defaults; `load` reads the environment and `.env` files. The
+    rule classes define the defaults for the paper's data.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
@@ -221,8 +221,8 @@ class Settings(BaseSettings):
         description="Where hour files come from: an http(s) address or a local folder.",
     )
     keep_raw: bool = Field(True, description="Whether hour files stay after reading.")
-    # The last hour of a day appears shortly after midnight UTC; a file that is still absent half a day later
-    # is missing for good, so that at this time the day before is complete.
+    # The last hour of a day is published shortly after midnight UTC. A file still absent half a day later
+    # will not appear, so the previous day is complete at this time.
     schedule: Cron = Field("30 12 * * *", description="When the schedules bring the newest day.")
     retry_seconds: int = Field(
         60,
@@ -366,18 +366,18 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments alone: which file is read depends on the home, and errors say where a value is from."""
+        """Use arguments only; `load` reads the `.env` files, so that errors can name a value's source."""
         return (init_settings,)
 
     @model_validator(mode="after")
     def home_fits(self) -> Self:
-        """Refuse a home whose path databases misread."""
+        """Raise ValueError for a home whose path databases misinterpret."""
         Lake(self.home)
         return self
 
     @model_validator(mode="after")
     def days_in_order(self) -> Self:
-        """Refuse days that do not follow one another."""
+        """Raise ValueError for days that are not in order."""
         if not self.github_history <= self.github_start <= self.github_end:
             raise ValueError(
                 f"LDG_GITHUB_HISTORY {self.github_history}, LDG_GITHUB_START {self.github_start} and "
@@ -393,7 +393,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def event_types_and_split_fit(self) -> Self:
-        """Refuse what would be refused only after days were brought."""
+        """Raise ValueError for event types and splits that would otherwise fail only after a download."""
         try:
             EventRules(frozenset(self.communications), frozenset(self.associations))
         except ValueError as error:
@@ -407,17 +407,17 @@ class Settings(BaseSettings):
 
     @property
     def lake(self) -> Lake:
-        """The lake at this home."""
+        """The lake of this home."""
         return Lake(self.home, self.storage)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
-        """Read the variables present in `environment`; an empty value means the default."""
+        """Read settings from `environment`; an empty value means the default."""
         return cls.from_values({name: Value(text, SHELL) for name, text in environment.items()})
 
     @classmethod
     def from_values(cls, values: Mapping[str, "Value"]) -> Self:
-        """Read the values of variables, each of which knows where it is set."""
+        """Read settings from variables with sources; raise SettingError for unknown or invalid ones."""
         ours = {name: value for name, value in values.items() if name.startswith(PREFIX)}
         for name, value in ours.items():
             refuse_unknown(name, value.source)
@@ -436,16 +436,16 @@ class Settings(BaseSettings):
             ) from None
 
     def environment(self) -> dict[str, str]:
-        """Every setting as its variable, such that `from_environment` reads it back."""
+        """Return all settings as environment variables, the inverse of `from_environment`."""
         return {variable(name): setting_text(getattr(self, name)) for name in type(self).model_fields}
 
     @classmethod
     def load(cls) -> Self:
-        """The settings of this process."""
+        """Load the settings of this process from the environment and `.env` files."""
         return cls.from_values(values_in_force())
 
     def still_to_come(self, today: date | None = None) -> list[str]:
-        """A sentence for each last day that lies in the future, where there is nothing yet to read."""
+        """Return a message for each last day that lies in the future and has no data yet."""
         today = today or datetime.now(UTC).date()
         return [
             f"{variable(name)} is {last}, which is still to come: there is nothing to read after {today}"
@@ -454,11 +454,11 @@ class Settings(BaseSettings):
         ]
 
     def last_github_day(self, today: date | None = None) -> date:
-        """The last file day of the network that is over."""
+        """Return the last file day of the network that is complete, by default as of today in UTC."""
         return min(self.github_end, (today or datetime.now(UTC).date()) - timedelta(days=1))
 
     def make_home(self) -> None:
-        """Make the home's folder, and refuse one that cannot be written to."""
+        """Create the home's folder; raise SettingError if it is not writable."""
         probe = temporary_name(self.home / "writable")
         try:
             self.home.mkdir(parents=True, exist_ok=True)
@@ -474,19 +474,19 @@ class Settings(BaseSettings):
 
 @dataclass(frozen=True)
 class Value:
-    """The text of a variable, and where it is set."""
+    """A variable's text and the source that sets it."""
 
     text: str
     source: str
 
     @property
     def is_of_command(self) -> bool:
-        """Tell whether it is given for one command, in the shell or by an option, and not in a `.env`."""
+        """Return True if it is set for one command, in the shell or by an option, and not in a `.env`."""
         return self.source == SHELL or self.source.startswith("--")
 
 
 class VariablesSource(EnvSettingsSource):
-    """The variables of a mapping, read as the library reads those of the process."""
+    """A source of settings that reads a mapping as pydantic-settings reads the environment."""
 
     def __init__(self, settings: type[BaseSettings], texts: Mapping[str, str]) -> None:
         self.texts = texts
@@ -497,51 +497,51 @@ class VariablesSource(EnvSettingsSource):
 
 
 def values_in_force() -> dict[str, Value]:
-    """Every variable in force; the shell takes precedence over `$LDG_HOME/.env`, that over `./.env`."""
+    """Return all variables in effect: the shell overrides `$LDG_HOME/.env`, which overrides `./.env`."""
     ours = {name: text for name, text in shell_variables().items() if name.startswith(PREFIX)}
     options = option_names()
     shell = {name: Value(text, option_of(name) if name in options else SHELL) for name, text in ours.items()}
     here = read_env_file(env_file_here())
     named = {name: value for name, value in (here | shell).items() if name == "LDG_HOME"}
     inner = read_env_file(Settings.from_values(named).home / ".env")
-    # A home is named from outside: a line in its own file would be about another folder than its own.
+    # The home's own `.env` cannot move the home.
     inner.pop("LDG_HOME", None)
     return here | inner | shell
 
 
 def set_options(values: Mapping[str, object]) -> None:
-    """Set variables of this process from a command's options, by field; None is an option not given."""
+    """Set variables of this process from a command's options, by field; None means not given."""
     texts = {variable(name): str(value) for name, value in values.items() if value is not None}
     os.environ |= {**texts, OPTIONS: ",".join(texts)}
 
 
 def option_names() -> list[str]:
-    """Name the variables that options of this command set."""
+    """Return the variables that command-line options set."""
     return os.environ.get(OPTIONS, "").split(",")
 
 
 def option_of(name: str) -> str:
-    """Name the command-line option of a variable."""
+    """Return the command-line option of a variable."""
     return "--" + name.removeprefix(PREFIX).lower().replace("_", "-")
 
 
 def given_name(field: str) -> str:
-    """Name a setting as the user did: the command-line option if it was used, else the variable."""
+    """Return a setting's name as the user gave it: the command-line option if used, else the variable."""
     name = variable(field)
     return option_of(name) if name in option_names() else name
 
 
 def shell_to_remember() -> dict[str, str]:
-    """Variables by which the processes of Dagster know the shell and the folder that it is started from.
+    """Return variables that tell Dagster's processes the shell's variable names and working directory.
 
-    They work in another folder, and Dagster puts the lines of that one's `.env` into their environment.
+    These processes run in another folder, and Dagster adds that folder's `.env` to their environment.
     """
     names = [name for name in os.environ if name.startswith((PREFIX, "AWS_"))]
     return {SHELL_NAMES: ",".join(names), STARTED_IN: str(Path.cwd())}
 
 
 def shell_variables() -> dict[str, str]:
-    """The variables of the shell, without what Dagster took from a `.env`, which may change since."""
+    """Return the shell's variables, without those that Dagster read from a `.env`, which may be outdated."""
     names = list(os.environ)
     if SHELL_NAMES in os.environ:
         names = [*os.environ[SHELL_NAMES].split(","), *option_names()]
@@ -549,12 +549,12 @@ def shell_variables() -> dict[str, str]:
 
 
 def env_file_here() -> Path:
-    """`./.env`, of the folder in which the command was started."""
+    """Return the path of `./.env` in the folder where the command was started."""
     return Path(os.environ.get(STARTED_IN, "")) / ".env"
 
 
 def read_env_file(path: Path) -> dict[str, Value]:
-    """The variables in a `.env`, as data; none if there is no such file."""
+    """Read the variables of a `.env` without expansion; return {} if the file is absent."""
     return {
         binding.key: Value(binding.value or "", f"{path}, line {binding.original.line}")
         for binding in bindings_in(path)
@@ -563,7 +563,7 @@ def read_env_file(path: Path) -> dict[str, Value]:
 
 
 def env_file_with(path: Path, variables: Mapping[str, str]) -> str:
-    """The text of a `.env` where these variables have these values; all else in it is as it was."""
+    """Return the text of a `.env` with these variables set and everything else unchanged."""
     bindings = bindings_in(path)
     text = "".join(
         environment_lines({binding.key: variables[binding.key]})
@@ -576,7 +576,7 @@ def env_file_with(path: Path, variables: Mapping[str, str]) -> str:
 
 
 def bindings_in(path: Path) -> list[Binding]:
-    """What a `.env` consists of, comments and empty lines too; nothing if there is no such file."""
+    """Parse a `.env` with comments and empty lines; return [] if absent, raise SettingError if invalid."""
     try:
         with path.open(encoding="utf-8") as lines:
             bindings = list(parse_stream(lines))
@@ -593,7 +593,7 @@ def bindings_in(path: Path) -> list[Binding]:
 
 
 def refuse_unknown(name: str, source: str) -> None:
-    """An error for a variable `LDG_…` that is none of ours: most often one that is misspelled."""
+    """Raise SettingError for an unknown variable `LDG_…`, which is usually misspelled."""
     names = [variable(field) for field in Settings.model_fields]
     if name in names or name in INTERNAL:
         return
@@ -602,7 +602,7 @@ def refuse_unknown(name: str, source: str) -> None:
 
 
 def variable(name: str) -> str:
-    """The environment variable of a field."""
+    """Return the environment variable of a field."""
     return PREFIX + name.upper()
 
 
@@ -619,7 +619,7 @@ KINDS: dict[Any, str] = {
 
 
 def values_taken(field: FieldInfo) -> str:
-    """Which values a setting takes, in words, for every message and page."""
+    """Return a description of the values that a setting takes, for messages and pages."""
     for part in field.metadata:
         if isinstance(part, Takes):
             return part.words
@@ -630,7 +630,7 @@ def values_taken(field: FieldInfo) -> str:
 
 
 def bound_in_words(part: object) -> str:
-    """A bound of a setting in words; nothing for what is no bound."""
+    """Return a description of a bound, or an empty string for other metadata."""
     match part:
         case Ge():
             return f"{part.ge} or more"
@@ -644,7 +644,7 @@ def bound_in_words(part: object) -> str:
 
 
 def setting_text(value: object) -> str:
-    """A setting's value as text; nothing for none."""
+    """Return a setting's value as text; an empty string for None."""
     match value:
         case None:
             return ""
@@ -658,12 +658,12 @@ def setting_text(value: object) -> str:
 
 
 def environment_lines(variables: Mapping[str, str]) -> str:
-    """Variables as a `.env` has them."""
+    """Return variables as lines of a `.env`."""
     return "".join(f"{name}={quoted(value)}\n" for name, value in variables.items())
 
 
 def quoted(text: str) -> str:
-    """`text` as a `.env` has it: in quotes where a bare word would be read as something else."""
+    """Return `text` as a `.env` value, quoted if necessary."""
     if re.fullmatch(r"[\w@%+=:,./-]+", text, re.ASCII):
         return text
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

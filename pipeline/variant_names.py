@@ -1,4 +1,4 @@
-"""How a variant is named: its folder, and the parts of its name that more than one family of models uses."""
+"""Names of variants: keys (folder names), and the name parts that several model families share."""
 
 import re
 from typing import Literal, get_args
@@ -8,16 +8,16 @@ Prior = Literal["uniform", "sparse"]
 CONCAT: Interaction = "concat"
 BILINEAR: Interaction = "bilinear"
 INTERACTIONS: tuple[Interaction, ...] = get_args(Interaction)
-HISTORY = "history"  # stands where the paper's models have their interaction: λ is made from the past
+HISTORY = "history"  # in place of an interaction, for models whose λ depends on the history
 
 
 def variant_key(name: str, interaction: str) -> str:
-    """A variant's folder and Dagster partition key, for instance `ldg_learned_sparse-bilinear`."""
+    """Return a variant's folder and Dagster partition key, such as `ldg_learned_sparse-bilinear`."""
     return f"{name}-{interaction}"
 
 
 def split_key(key: str) -> tuple[str, str]:
-    """The name and the interaction of a variant's key."""
+    """Split a variant's key into name and interaction; raise ValueError if it is not a key."""
     name, _, interaction = key.rpartition("-")
     if not name or interaction not in (*INTERACTIONS, HISTORY):
         raise ValueError(
@@ -28,10 +28,10 @@ def split_key(key: str) -> tuple[str, str]:
 
 
 def ldg_name(attention: Literal["random", "learned"], prior: Prior) -> str:
-    """The name of LDG on a random or a learned graph under a prior."""
+    """Return the name of LDG with a random or learned graph and a prior."""
     return f"ldg_{attention}_{prior}"
 
 
 def relation_slug(relation: str) -> str:
-    """A relation's name as part of a variant's name."""
+    """Return a relation's name in lower case with underscores, for a variant's name."""
     return re.sub(r"[^a-z0-9]+", "_", relation.lower()).strip("_")

@@ -1,6 +1,6 @@
-"""The rows of the results table: every model of the paper as data, with its name in files and in print.
+"""The rows of the results table: every model of the paper as data, with its file name and printed name.
 
-Imports no torch, so that naming variants is cheap.
+Does not import torch, to keep start-up fast.
 """
 
 import re
@@ -23,17 +23,17 @@ from pipeline.variant_names import (
 Attention = Literal["association", "random", "learned", "gcn", "gat"]
 Moves = Literal["never", "with associations", "with every event"]
 
-# Graph networks on the association graph, whose embeddings no event updates.
+# Graph networks on the association graph; events do not update their embeddings.
 STATIC: tuple[Attention, ...] = ("gcn", "gat")
-# The others, and when their S moves: with associations and with communications of associates, or with every
-# event, which makes the two neighbours.
+# When the others update S: at associations and communications of associates, or at every event, which makes
+# the two nodes neighbours.
 MOVES: dict[Attention, Moves] = {
     "association": "with associations",
     "random": "never",
     "learned": "with every event",
 }
 
-# Those of the paper, in its order. A family of variants may have interactions of its own.
+# The paper's interactions, in its order. Other model families may have their own.
 PAPER_INTERACTIONS = (CONCAT, BILINEAR)
 PRIORS: tuple[Prior, ...] = get_args(Prior)
 
@@ -51,11 +51,11 @@ SPARSE_PRIORS = {
 class Variant:
     """One model of the results table.
 
-    `attention` says where S comes from: DyRep's rule on an association graph (`association`), a random graph
-    kept fixed (`random`), the encoder (`learned`); `gcn` and `gat` are static graph networks on the
-    association graph. `relation` names the association graph (None: the dataset's own),
-    `random_associations` replaces its start by a random graph of the same size. `prior` and `edge_types`
-    (the paper's r) describe LDG's multirelational graph.
+    `attention` is the source of S: DyRep's rule on an association graph (`association`), a fixed random graph
+    (`random`) or the encoder (`learned`); `gcn` and `gat` are static graph networks on the association graph.
+    `relation` names the association graph (None: the dataset's own), `random_associations` replaces its
+    initial state by a random graph of the same size. `prior` and `edge_types` (the paper's r) describe LDG's
+    multirelational graph.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Variant:
         return variant_key(self.name, self.interaction)
 
     def title(self, own_relation: str) -> str:
-        """The name in print, whatever the interaction; `own_relation` is the dataset's first."""
+        """Return the printed name, without the interaction; `own_relation` is the dataset's first."""
         if self.attention in STATIC:
             return self.attention.upper()
         if self.prior is not None:
@@ -112,27 +112,27 @@ class Variant:
 
     @property
     def is_printed_in_table_4(self) -> bool:
-        """Whether it is plain LDG on a learned graph, whose graph the paper's Table 4 shows."""
+        """Return True for plain LDG on a learned graph, the graph that the paper's Table 4 evaluates."""
         return self.attention == "learned" and self.passes == 2 and not self.frequency
 
     @property
     def of_encoder(self) -> Interaction:
-        """The encoder's interaction: that of the intensity unless it is set apart."""
+        """The encoder's interaction, by default that of the intensity."""
         return self.encoder_interaction or self.interaction
 
     @property
     def is_recurrent(self) -> bool:
-        """Whether events update embeddings (all but the static graph networks)."""
+        """Return True if events update embeddings (all but the static graph networks)."""
         return self.attention not in STATIC
 
     @property
     def is_sampled(self) -> bool:
-        """Whether S is drawn anew at each event, from what the encoder says."""
+        """Return True if S is sampled from the encoder's output at each event."""
         return self.attention == "learned"
 
     @property
     def prior_probabilities(self) -> tuple[float, ...]:
-        """p(S): over r edge types, or over the non-edge and r edge types when sparse."""
+        """The prior p(S) over r edge types, or over the non-edge and r edge types if sparse."""
         if self.prior is None:
             raise ValueError(f"{self.key} has no prior: its attention is not latent")
         if self.prior == "uniform":
@@ -141,24 +141,24 @@ class Variant:
         return SPARSE_PRIORS.get(self.edge_types, (0.9, *(rest,) * self.edge_types))
 
     def trained_like(self) -> "Variant":
-        """The variant whose weights this one uses: + Freq only changes the ranking."""
+        """Return the variant whose weights this one uses: + Freq only changes the ranking."""
         return (
             replace(self, name=self.name.removesuffix("_freq"), frequency=False) if self.frequency else self
         )
 
     @property
     def needs(self) -> str | None:
-        """The key of the variant that must be trained before this one."""
+        """The key of the variant that must be trained before this one, or None."""
         return self.trained_like().key if self.frequency else None
 
 
 def dyrep_title(graph: str) -> str:
-    """The name in print of DyRep on an association graph."""
+    """Return the printed name of DyRep on an association graph."""
     return f"DyRep ({graph})"
 
 
 def dyrep_on(relation: str) -> str:
-    """The name of DyRep on an association graph that is not the dataset's own."""
+    """Return the name of DyRep on an association graph that is not the dataset's own."""
     return f"{DYREP}_{relation_slug(relation)}"
 
 
@@ -167,7 +167,7 @@ LDG_ONE_PASS = f"{ldg_name('learned', 'sparse')}_one_pass"
 
 
 def variants_for(relations: Sequence[str]) -> list[Variant]:
-    """Every variant of a dataset whose known relations are `relations`, its own first."""
+    """Return the variants of DyRep, LDG, GCN and GAT for a dataset's relations, of which its own is first."""
     if not relations:
         raise ValueError("relations takes at least the dataset's own relation")
     rows: list[Variant] = []
@@ -189,12 +189,12 @@ def variants_for(relations: Sequence[str]) -> list[Variant]:
 
 
 def models_for(relations: Sequence[str]) -> list[Variant | RemVariant]:
-    """Every model of a dataset: the paper's variants, then the relational-event models."""
+    """Return all models of a dataset: those of `variants_for`, then the relational-event models."""
     return [*variants_for(relations), *rem_variants()]
 
 
 def in_print_order(relations: Sequence[str]) -> dict[str, Variant | RemVariant]:
-    """One model of each name in the order of the paper's Table 3; what it does not print comes last."""
+    """Return one model per name in the order of the paper's Table 3; models not printed there come last."""
 
     def place(variant: Variant | RemVariant) -> int:
         if isinstance(variant, RemVariant):
@@ -209,13 +209,13 @@ def in_print_order(relations: Sequence[str]) -> dict[str, Variant | RemVariant]:
 
 
 def variant_title(name: str, relations: Sequence[str]) -> str:
-    """A variant's name in print; a name that no variant of the dataset has stays as it is."""
+    """Return a variant's printed name; unknown names are returned unchanged."""
     variant = in_print_order(relations).get(name)
     return name if variant is None else variant.title(relations[0])
 
 
 def model_named(key: str, relations: Sequence[str]) -> Variant | RemVariant:
-    """The model with this key, for instance `ldg_learned_sparse-bilinear` or `rem-history`."""
+    """Return the model with this key, such as `ldg_learned_sparse-bilinear` or `rem-history`."""
     return variant_with_key(key, models_for(relations))
 
 
@@ -223,7 +223,7 @@ Model = TypeVar("Model", bound=Variant | RemVariant)
 
 
 def variant_with_key(key: str, models: Sequence[Model]) -> Model:
-    """The one of `models` that has this key."""
+    """Return the one of `models` with this key; raise ValueError if there is none."""
     by_key = {model.key: model for model in models}
     if key not in by_key:
         raise ValueError(explain_removal(key) or f"variant takes one of {', '.join(by_key)}; got {key!r}")
@@ -231,5 +231,5 @@ def variant_with_key(key: str, models: Sequence[Model]) -> Model:
 
 
 def has_latent_edges(variant: Variant | RemVariant) -> bool:
-    """Whether a variant can have more kinds of edges than one."""
+    """Return True if a variant can have more than one edge type."""
     return variant.form == "branching" if isinstance(variant, RemVariant) else variant.prior is not None

@@ -1,1 +1,1 @@
-"""The same functions on this machine or on a cluster: LDG_CLUSTER decides, and nothing else does."""
+"""Distributed execution: the same functions run on this machine or, if LDG_CLUSTER is set, on a cluster."""

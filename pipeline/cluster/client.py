@@ -1,4 +1,4 @@
-"""The client's side: orders sent to a cluster's workers, what they tell on the way, and what they return."""
+"""The cluster client: submits orders to workers, relays their logs and progress, and yields results."""
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,27 +18,27 @@ from pipeline.progress import State, announce, pass_on
 from pipeline.storage.share import bring_things
 
 SECONDS_TO_CONNECT = 10.0
-SECONDS_BETWEEN_LOOKS = 1.0  # at who is there, while nothing is heard
+SECONDS_BETWEEN_LOOKS = 1.0  # at the number of workers, while the queue is empty
 SECONDS_TO_CLOSE = 2.0
 
 
 def run_there(
     tasks: Iterable[Task[Made]], lake: Lake, address: str, log: Log | None
 ) -> Iterator[tuple[Task[Made], Made]]:
-    """`run_tasks` on the cluster whose scheduler is at `address`."""
+    """Run tasks as `run_tasks` does, on the cluster whose scheduler is at `address`."""
     with connected(address) as client, marked(lake) as mark:
         yield from Session(client, address, lake, mark, log).run(iter(tasks))
 
 
 def capacity(address: str) -> int:
-    """How many tasks a cluster does at a time; at least one: workers may be on their way."""
+    """Return the number of tasks a cluster runs concurrently; at least 1: workers may still be starting."""
     with connected(address) as client:
         return max(1, sum(client.nthreads().values()))
 
 
 @contextmanager
 def connected(address: str) -> Generator[Client]:
-    """A client of the scheduler at `address`."""
+    """Yield a client of the scheduler at `address`; raise ClusterError if it does not answer."""
     try:
         client = Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except OSError as error:
@@ -54,7 +54,7 @@ def connected(address: str) -> Generator[Client]:
 
 @contextmanager
 def marked(lake: Lake) -> Generator[str]:
-    """Put a file into the home by which workers see that theirs is the same; yields its name."""
+    """Yield the name of a temporary file in the home, by which workers detect that they share it."""
     lake.home.mkdir(parents=True, exist_ok=True)
     mark = temporary_name(lake.home / f"cluster-{uuid4().hex}")
     mark.touch()
@@ -66,19 +66,19 @@ def marked(lake: Lake) -> Generator[str]:
 
 @dataclass
 class Session:
-    """The orders of one run of tasks; all that happens to them arrives in one queue."""
+    """The orders of one run of tasks, with one queue for all their events."""
 
     client: Client
     address: str
     lake: Lake
     mark: str
     log: Log | None
-    heard: SimpleQueue[News | str] = field(default_factory=SimpleQueue)  # news, or the key of one that ended
+    heard: SimpleQueue[News | str] = field(default_factory=SimpleQueue)  # news, or a finished order's key
     orders: dict[str, tuple[Task, Future]] = field(default_factory=dict)
-    states: dict[str, dict[str, State]] = field(default_factory=dict)  # by key and label: what is shown
+    states: dict[str, dict[str, State]] = field(default_factory=dict)  # progress shown, by key and label
 
     def run(self, tasks: Iterator[Task[Made]]) -> Iterator[tuple[Task[Made], Made]]:
-        """Keep every worker busy until all is done."""
+        """Yield each task with its result as it finishes; submit as many at a time as the cluster runs."""
         self.client.subscribe_topic(TOPIC, self.hear)
         lonely = False
         try:
@@ -102,20 +102,20 @@ class Session:
                 elif item.key in self.orders:
                     self.tell(item)
         finally:
-            with suppress(Exception):  # of a scheduler that is gone
+            with suppress(Exception):  # the scheduler may be gone
                 self.client.cancel([future for _, future in self.orders.values()])
             for key in list(self.orders):
                 self.forget_states(key)
 
     def workers(self) -> int:
-        """How many tasks the cluster does at a time, now."""
+        """Return the number of tasks the cluster can run concurrently now."""
         try:
             return sum(self.client.nthreads().values())
         except (OSError, TimeoutError, FutureCancelledError):
             raise self.gone() from None
 
     def send(self, task: Task) -> None:
-        """Order a task; whoever of the workers is free takes it."""
+        """Submit a task to the scheduler."""
         key = f"{task.name}-{uuid4().hex}"
         order = Order(key, task, self.lake, self.mark, Software.here())
         future = self.client.submit(perform_order, order, key=key, pure=False)
@@ -123,11 +123,11 @@ class Session:
         future.add_done_callback(lambda ended: self.heard.put(ended.key))
 
     def hear(self, event: tuple[float, dict]) -> None:
-        """An event of any order of any client, in the client's own thread."""
+        """Queue a worker's event (of any client's order); called in the Dask client's thread."""
         self.heard.put(msgspec.convert(event[1], News))
 
     def tell(self, news: News) -> None:
-        """Pass on what a worker told."""
+        """Log a worker's line and forward its progress to the watcher."""
         if news.line and self.log is not None:
             self.log(news.line)
         if (state := news.state) is not None:
@@ -139,20 +139,20 @@ class Session:
             pass_on(state)
 
     def forget_states(self, key: str) -> None:
-        """Nothing of this order is at work any more, whether or not its worker could say so."""
+        """End all progress lines of an order, even if its worker did not."""
         for state in self.states.pop(key, {}).values():
             pass_on(replace(state, ended=True))
 
     def say_lonely(self, lonely: bool) -> None:
-        """Say that there is no worker, until there is one."""
+        """Show and log that the cluster has no workers, or remove that status line."""
         line = f"no worker at {self.address} yet: `ldg worker {self.address}` starts one"
         announce(line, ended=not lonely)
         if lonely and self.log is not None:
             self.log(line)
 
     def outcome(self, task: Task[Made], future: Future) -> Made:
-        """What a task returned, or its error; what it made elsewhere is brought."""
-        is_done = future.status == "finished"  # then an error is none of its own: the answer was on its way
+        """Return a task's result, or raise its error; download what it made in another home."""
+        is_done = future.status == "finished"  # then an error is of the connection, not of the task
         try:
             made = future.result()
         except KilledWorker as killed:
@@ -169,7 +169,7 @@ class Session:
         return made
 
     def gone(self) -> ClusterError:
-        """The scheduler does not answer any more."""
+        """Return the error for a scheduler that stopped answering."""
         return ClusterError(
             f"the scheduler at {self.address} (LDG_CLUSTER) is gone. What is finished stays in the home: "
             "start it again with `ldg scheduler`, then its workers, and the same command goes on from there"

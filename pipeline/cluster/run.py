@@ -1,4 +1,4 @@
-"""Tasks done here or there: one after the other in this process, or on the workers of a cluster."""
+"""Execution of tasks: sequentially in this process, or on the workers of a cluster."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,13 +9,12 @@ from pipeline.lake import Lake
 def run_tasks(
     tasks: Iterable[Task[Made]], lake: Lake, cluster: str, log: Log | None = None
 ) -> Iterator[tuple[Task[Made], Made]]:
-    """Do `tasks` on the home of `lake` and yield each with what it returned, as they end.
+    """Run `tasks` on the home of `lake` and yield each with its result, in order of completion.
 
-    Without a `cluster` (its scheduler's address) they are done in this process, in their order. On one they
-    are done by its workers, as many at a time as it has. Each is asked for only when it can start, so that an
-    iterator may look at what the earlier ones returned. The first that fails raises its error, and those at
-    work are called off: what is in the home stays, and the same tasks go on from there. Lines for `log`, and
-    states for whoever watches, arrive here wherever the work is done.
+    Without a `cluster` (its scheduler's address) tasks run in this process, in order; with one, on its
+    workers. A task is taken from the iterator only when it can start, so the iterator may depend on earlier
+    results. The first error is raised and running tasks are cancelled; finished work stays in the home, so
+    the same call resumes. Log lines and progress of workers arrive in this process.
     """
     if not cluster:
         for task in tasks:
@@ -27,6 +26,6 @@ def run_tasks(
 
 
 def run_task(task: Task[Made], lake: Lake, cluster: str, log: Log | None = None) -> Made:
-    """Do one task, here or there; return what it returned."""
+    """Run one task in this process or on the cluster; return its result."""
     ((_, result),) = run_tasks([task], lake, cluster, log)
     return result

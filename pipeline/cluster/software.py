@@ -1,4 +1,4 @@
-"""The software of a process: only where it is the same are results the same."""
+"""The software versions of a process: client and workers need the same ones to get the same results."""
 
 import hashlib
 import platform
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Software:
-    """Python, the project's own code as a digest of its files, and the packages that it asks for."""
+    """The versions of Python, of the project's code (a hash) and of its required packages."""
 
     python: str
     code: str
@@ -28,7 +28,7 @@ class Software:
     @classmethod
     @cache
     def here(cls) -> Self:
-        """The software of this process."""
+        """Return the software of this process."""
         required = [
             re.split(r"[^\w.-]", line)[0] for line in requires(PACKAGE) or () if "extra ==" not in line
         ]
@@ -36,7 +36,7 @@ class Software:
         return cls(".".join(platform.python_version_tuple()[:2]), code_digest(), packages)
 
     def differences(self, other: Self) -> list[str]:
-        """In what `other` is not the same: `torch 2.13.0 here and 2.12.0 there`, for instance."""
+        """List the differences, for instance `torch is 2.13.0 here and 2.12.0 there`."""
         mine = {"Python": self.python, "the project's code": self.code, **self.packages}
         theirs = {"Python": other.python, "the project's code": other.code, **other.packages}
         return [
@@ -47,7 +47,7 @@ class Software:
 
 
 def installed_version(package: str) -> str:
-    """The version of a package that client and workers must have alike."""
+    """Return the version of an installed package, or `not installed`."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -55,7 +55,7 @@ def installed_version(package: str) -> str:
 
 
 def code_digest() -> str:
-    """A digest of every file of the project's code."""
+    """Return a hash of all Python files of the project (12 hex digits)."""
     total = hashlib.sha256()
     for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
         total.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -63,7 +63,7 @@ def code_digest() -> str:
 
 
 def refuse_other_software(software: Software) -> None:
-    """An error unless the client's software is this worker's."""
+    """Raise ClusterError if the client's software differs from this worker's."""
     if mismatches := software.differences(Software.here()):
         raise ClusterError(
             f"the worker on {socket.gethostname()} has other software ({'; '.join(mismatches)}): its results "

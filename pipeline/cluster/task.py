@@ -1,4 +1,4 @@
-"""A task: a named piece of work that any process can do which sees the home, or what of it is needed."""
+"""Tasks: named work for any process that has access to the home, or to the parts of it that are needed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,16 +12,15 @@ Made = TypeVar("Made")
 
 
 class ClusterError(OSError):
-    """The cluster cannot do what it is asked for; the message says what to do."""
+    """An error of the cluster; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Task(Generic[Made]):
-    """`function(lake, *arguments, log=…)`, a function of a module. What it makes it leaves in the home, whole
-    or not at all, so that it may be run again wherever it was stopped.
+    """A call of `function(lake, *arguments, log=…)`, a picklable function that writes to the home atomically.
 
-    With `makes`, a worker with a home of its own may do it: by the storage that both homes share, `needs` and
-    `makes` are brought there before, and `makes` to the client's home after.
+    A task may be rerun after any interruption. With `makes`, a worker with its own home may run it: `needs`
+    and `makes` are downloaded from the shared storage before, `makes` to the client's home afterwards.
     """
 
     name: str
@@ -31,5 +30,5 @@ class Task(Generic[Made]):
     makes: tuple[Thing, ...] = ()
 
     def run(self, lake: Lake, log: Log | None) -> Made:
-        """Do it here and now."""
+        """Run the task in this process."""
         return self.function(lake, *self.arguments, log=log)

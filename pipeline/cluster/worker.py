@@ -1,9 +1,9 @@
-"""What a worker does with an order: the task, on the worker's own path to the home, watched from afar.
+"""The worker's side of the cluster: runs orders on its own path to the home and reports progress.
 
-A worker whose home is another folder than the client's does what both can share by a storage.
+A worker whose home is not the client's runs only tasks that both homes can share through the storage.
 
-A client that is gone, or that called its tasks off, leaves a task at work in its thread: it ends when it next
-tells how far it is, so that nobody waits long for its locks.
+If the client disconnects or cancels, the task's thread ends at its next progress report (AbandonedError), so
+its locks are released soon.
 """
 
 import socket
@@ -24,18 +24,18 @@ from pipeline.progress import State, watched_by
 from pipeline.settings import Settings
 from pipeline.storage.share import bring_things, shared
 
-LONGEST_WAIT = 3600.0  # seconds, for what another process brings or makes
-TOPIC = "ldg"  # of the events that travel from workers to clients
+LONGEST_WAIT = 3600.0  # seconds, for another process that downloads or makes the same thing
+TOPIC = "ldg"  # of events from workers to clients
 GONE = (Status.closing, Status.closed, Status.failed)
 
 
 class AbandonedError(RuntimeError):
-    """Nobody waits for this task any more."""
+    """A cancelled task, or one whose client is gone."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """A task as a client sends it; `mark` is a file that the client put into its home."""
+    """A task as a client submits it; `mark` names a file that the client created in its home."""
 
     key: str
     task: Task[Any]
@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True)
 class News:
-    """What a worker tells of an order: a line for the log, or how far it is."""
+    """A worker's message about an order: a log line or its progress."""
 
     key: str
     line: str = ""
@@ -58,7 +58,7 @@ msgspec.json.Decoder(News)
 
 
 def perform_order(order: Order) -> Any:  # noqa: ANN401 - whatever the task returns
-    """Do the task of `order` on this worker."""
+    """Run the task of `order` here; raise ClusterError if the software differs or the home is unusable."""
     worker = get_worker()
     refuse_other_software(order.software)
     lake = replace(order.lake, home=own_home())
@@ -78,7 +78,7 @@ def perform_order(order: Order) -> Any:  # noqa: ANN401 - whatever the task retu
     with watched_by(lambda state: tell(News(order.key, state=state))):
         if not is_apart:
             return task.run(lake, log)
-        for thing in task.needs:  # which another process of this machine may want at the same moment
+        for thing in task.needs:  # locked against other processes of this machine
             with hold(lake.lock(*thing.lock), f"{thing.name} is being brought", task.name, LONGEST_WAIT, log):
                 bring_things(lake, thing, log=log)
         with shared(lake, *task.makes, log=log):
@@ -86,19 +86,19 @@ def perform_order(order: Order) -> Any:  # noqa: ANN401 - whatever the task retu
 
 
 def is_awaited(worker: Worker, key: str) -> bool:
-    """Whether somebody still waits for what this worker does."""
+    """Return True if the worker is running and the order was neither cancelled nor released."""
     task = worker.state.tasks.get(key)
     return task is not None and task.state != "cancelled" and worker.status not in GONE
 
 
 @cache
 def own_home() -> Path:
-    """Where this worker finds the home."""
+    """Return this worker's path to the home."""
     return Settings.load().home.absolute()
 
 
 def refuse_other_home(lake: Lake, task: Task) -> None:
-    """An error unless this home, which is not the client's, can have what the task needs and share it."""
+    """Raise ClusterError unless storage and `makes` let this home, not the client's, run the task."""
     if lake.storage and task.makes:
         return
     remedy = (

@@ -1,7 +1,7 @@
-"""Every table that is written: its name, what it holds, and its columns with their types and meaning.
+"""Schemas of every written table: name, description, and columns with their types and meaning.
 
-Parquet files, the warehouse with its comments, the tables of the documentation and the tests all take their
-columns from here: `from pipeline.schemas import EVENTS`. A file per subject, the only one to name its tables.
+Parquet files, the warehouse and its comments, documentation tables and tests all use these definitions:
+`from pipeline.schemas import EVENTS`. Each module covers one subject and alone defines its tables.
 """
 
 from pipeline.schemas.archive import *

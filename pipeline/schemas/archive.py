@@ -1,4 +1,4 @@
-"""The archive's hour files, their events, what could not be read of them, and who forms the subnetwork."""
+"""Tables of the archive: hour files, their events, quarantined input, and the subnetwork's accounts."""
 
 import polars as pl
 

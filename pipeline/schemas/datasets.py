@@ -1,4 +1,4 @@
-"""An event table, `datasets/<dataset>/`, and datasets in the warehouse."""
+"""Tables of an event table, `datasets/<dataset>/`, and of datasets in the warehouse."""
 
 import polars as pl
 

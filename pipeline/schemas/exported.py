@@ -1,4 +1,4 @@
-"""What `ldg export` writes: the tables of an exported folder."""
+"""Tables of a folder that `ldg export` writes."""
 
 from pipeline.schemas.columns import KIND, RELATION, SNAPSHOT, SPLIT
 from pipeline.schemas.datasets import EVENTS, NODES

@@ -1,4 +1,4 @@
-"""What the paper prints, as tables of the warehouse."""
+"""Tables of the warehouse with the paper's published values."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Results: `results/<name>.parquet`; baselines and scores of waits lie in folders of datasets."""
+"""Tables of results, `results/<name>.parquet`; baselines and waiting-time scores are in dataset folders."""
 
 from pipeline.names import HORIZONS, brier_name
 from pipeline.schemas.columns import BY_ROLE, DATASET, METRIC_COLUMNS, MODEL

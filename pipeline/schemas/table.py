@@ -1,4 +1,4 @@
-"""What a table and a column are: names, types in Parquet and in SQL, and what a value means."""
+"""The definitions of a table and a column, and the types in Parquet and SQL."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ SQL_TYPES: tuple[tuple[Type, str], ...] = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, its type in Parquet, and what a value means."""
+    """A column: its name, its polars type, and the meaning of its values."""
 
     name: str
     dtype: Type
@@ -50,7 +50,7 @@ STALE = Column(
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name, what it holds in a sentence, and its columns in order."""
+    """A table: its name, a one-sentence description, and its columns in order."""
 
     name: str
     description: str
@@ -71,18 +71,15 @@ class Table:
         return {column.name: column.dtype for column in self.columns}
 
     def cast(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """`rows` with exactly these columns, in order and of these types."""
+        """Return `rows` with exactly these columns, in order and cast to these types."""
         return rows.select(pl.col(column.name).cast(column.dtype) for column in self.columns)
 
     def stored(self) -> "Table":
-        """A result table as its Parquet file has it.
-
-        Whether the event table of a row has changed since is not in a file, only the warehouse can tell.
-        """
+        """Return the table as stored in Parquet: without `stale`, which only the warehouse computes."""
         lasting = tuple(column for column in self.columns if column != STALE)
         return Table(self.name, self.description, lasting)
 
 
 def tables_by_name(tables: Iterable[Table]) -> dict[str, Table]:
-    """Tables by name."""
+    """Return tables keyed by name."""
     return {table.name: table for table in tables}

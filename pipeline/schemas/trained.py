@@ -1,4 +1,4 @@
-"""A trained variant: the files of `models/<dataset>/<variant>/`, and trainings in the warehouse."""
+"""Tables of a trained variant, `models/<dataset>/<variant>/`, and of trainings in the warehouse."""
 
 import polars as pl
 
@@ -72,7 +72,7 @@ EMBEDDINGS = Table(
     "One row per seed and node, after the last training event.",
     (SEED, NODES.columns[0], Column("z", pl.List(pl.Float32), "the embedding")),
 )
-PARTNERS = 10  # that are predicted for each node
+PARTNERS = 10  # predicted for each node
 PREDICTIONS = Table(
     "predictions",
     "The ten likeliest next partners of each node after the last event, for the first seed.",
@@ -146,7 +146,7 @@ TRAININGS = Table(
 
 
 def records_of_trainings(records: Table) -> Table:
-    """The records of a training's folder as one table of all current trainings, with their names."""
+    """Return a training's table extended with dataset, variant and interaction, for all current trainings."""
     return Table(
         records.name,
         f"{records.description} Of all current trainings (a view over Parquet).",

@@ -1,4 +1,4 @@
-"""Views of the warehouse, in the order in which they are made: `results/views/<name>.sql`."""
+"""Views of the warehouse, `results/views/<name>.sql`, in order of creation."""
 
 from itertools import product
 

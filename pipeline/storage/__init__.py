@@ -1,1 +1,1 @@
-"""The home on S3-compatible storage: what is finished is published there, what is asked for is brought."""
+"""Synchronization of a home with S3-compatible storage: finished results are uploaded and downloaded."""

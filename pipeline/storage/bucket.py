@@ -1,4 +1,4 @@
-"""A bucket of S3-compatible storage: objects read, and written on condition; every failure is a sentence."""
+"""A client of an S3-compatible bucket: reads, conditional writes, and readable error messages."""
 
 import re
 from collections.abc import Generator
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pipeline.settings import SettingError, env_file_here, read_env_file, shell_variables
 from pipeline.sources.urls import shown_address
 
-# The AWS tools' own variables; the name on the right is the client's.
+# Variables of the AWS tools -> options of the client.
 VARIABLES = {
     "AWS_DEFAULT_REGION": "region",
     "AWS_REGION": "region",
@@ -23,23 +23,23 @@ VARIABLES = {
     "AWS_SECRET_ACCESS_KEY": "secret_access_key",
     "AWS_SESSION_TOKEN": "session_token",
 }
-LARGEST = 5 << 30  # S3 takes no more in one request, and only one request can be conditional
-SLOWEST = 256 << 10  # bytes per second: a transfer that is slower counts as stalled
+LARGEST = 5 << 30  # bytes, S3's limit for one request; larger uploads cannot be conditional
+SLOWEST = 256 << 10  # bytes per second; a slower transfer counts as stalled
 CODE = re.compile(r"<Code>(\w+)</Code>")
 STATUS = re.compile(r"status code: (\d+)")
 
 
 class StorageError(OSError):
-    """The storage cannot be reached, refuses, or holds something that is not whole."""
+    """An unreachable storage, a refused request, or incomplete stored data."""
 
 
 class ChangedError(StorageError):
-    """The object is not the one that the condition named: another has written it."""
+    """A failed conditional write: another writer has changed the object."""
 
 
 @dataclass(frozen=True)
 class Object:
-    """An object's bytes and the tag by which the storage knows this version of it."""
+    """An object's bytes and its ETag, which identifies this version."""
 
     data: bytes
     etag: str
@@ -47,16 +47,16 @@ class Object:
 
 @dataclass(frozen=True)
 class Bucket:
-    """The objects below `address`, for instance `s3://bucket/prefix`, with the client's `options`."""
+    """A client of the objects below `address`, for instance `s3://bucket/prefix`."""
 
     address: str
-    options: dict[str, str] = field(repr=False)  # credentials are among them
-    patience: float = 30.0  # seconds for a request; a large object has longer
+    options: dict[str, str] = field(repr=False)  # of the connection, including credentials
+    patience: float = 30.0  # timeout of a request in seconds; longer for large objects
     tries: int = 4
 
     @classmethod
     def of(cls, address: str, home: Path, **more: Any) -> "Bucket":  # noqa: ANN401 - its other fields
-        """The bucket at an address, reached as the AWS_… variables of the shell and the `.env` files say."""
+        """Return the bucket at `address`, configured by AWS_… variables of the shell and `.env` files."""
         files = read_env_file(env_file_here()) | read_env_file(home / ".env")
         texts = {name: value.text for name, value in files.items()} | shell_variables()
         options = {option: texts[name] for name, option in VARIABLES.items() if texts.get(name)}
@@ -64,7 +64,7 @@ class Bucket:
 
     @property
     def where(self) -> str:
-        """The address and who answers there, for a sentence."""
+        """The address and the endpoint, for messages."""
         return f"{self.address} at {shown_address(self.options.get('endpoint', 'Amazon S3'))}"
 
     @cached_property
@@ -72,7 +72,7 @@ class Bucket:
         return {}
 
     def _store(self, size: int = 0) -> Any:  # noqa: ANN401 - the library is an extra
-        """The client, with a deadline that fits a transfer of so many bytes."""
+        """Return a cached client with a timeout long enough to transfer `size` bytes."""
         try:
             from obstore.store import S3Store
         except ImportError:
@@ -97,7 +97,7 @@ class Bucket:
 
     @contextmanager
     def _worded(self, key: str) -> Generator[None]:
-        """Errors of the client as sentences. What a server says is not repeated: it may quote credentials."""
+        """Translate client errors, without the server's response, which may quote credentials."""
         from obstore import exceptions as client
 
         try:
@@ -129,7 +129,7 @@ class Bucket:
             ) from None
 
     def find(self, key: str, unless: str = "", size: int = 0) -> Object | None:
-        """An object of about `size` bytes; None if there is none, or none but the version `unless`."""
+        """Return an object of about `size` bytes, or None if it is absent or still has the ETag `unless`."""
         import obstore
         from obstore.exceptions import NotModifiedError
 
@@ -142,7 +142,7 @@ class Bucket:
             return None
 
     def version(self, key: str) -> str | None:
-        """The version of an object; None if there is none."""
+        """Return the ETag of an object, or None if it is absent."""
         import obstore
 
         try:
@@ -152,7 +152,10 @@ class Bucket:
             return None
 
     def put(self, key: str, data: bytes, instead_of: str | None) -> str:
-        """Write an object in the place of the version `instead_of`, or of none; return its version."""
+        """Write an object and return its ETag, if the stored ETag is `instead_of` (None: if it is absent).
+
+        Raise ChangedError if another writer was faster, StorageError for more than `LARGEST` bytes.
+        """
         import obstore
 
         if len(data) > LARGEST:
@@ -163,7 +166,7 @@ class Bucket:
         return answer["e_tag"] or ""
 
     def delete(self, keys: list[str]) -> None:
-        """Remove objects; one that is not there is removed already."""
+        """Delete objects; absent ones are ignored."""
         import obstore
 
         if keys:
@@ -171,7 +174,7 @@ class Bucket:
                 obstore.delete(self._store(), keys)
 
     def list(self, folder: str) -> dict[str, str]:
-        """The objects below a folder, each with its version."""
+        """Return the keys of the objects below a folder, with their ETags."""
         import obstore
 
         with self._worded(folder):

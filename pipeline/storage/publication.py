@@ -1,4 +1,4 @@
-"""A thing on its way into the storage: its seal is opened, its files are put, its seal is closed."""
+"""The upload protocol of a thing: open its seal (manifest), upload its files, close the seal."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from pipeline.storage.bucket import Bucket, ChangedError, StorageError
 from pipeline.storage.seal import Seal, SealedFile, seal_key
 from pipeline.storage.things import Thing
 
-AT_ONCE = 4  # transfers; each holds a file in memory
-BEAT = 20.0  # seconds after which a writer shows that it is alive
+AT_ONCE = 4  # concurrent transfers; each holds a file in memory
+BEAT = 20.0  # seconds between heartbeats of a writer
 
 
 class Publication:
-    """What `home` has of a thing, put in the place of what the seal `theirs`, of version `etag`, says."""
+    """An upload of a thing from `home`, in place of the stored version (seal `theirs`, its ETag `etag`)."""
 
     def __init__(
         self, bucket: Bucket, home: Path, thing: Thing, theirs: Seal | None, etag: str | None
@@ -23,15 +23,14 @@ class Publication:
         self.bucket, self.home, self.thing, self.etag = bucket, home, thing, etag
         self.theirs = theirs.files if theirs else {}
         self.unsure = set(theirs.unsure) if theirs else set()
-        self.files: dict[str, SealedFile] = {}  # those in place
+        self.files: dict[str, SealedFile] = {}  # already in place
         self.sealed_at = 0.0
 
     def publish(self, ours: Mapping[str, SealedFile], again: bool = False) -> int:
-        """Put all of `ours` that is new, or everything `again`, and nothing else; return the bytes put.
+        """Upload the changed files of `ours` (all with `again`), delete the rest; return the bytes uploaded.
 
-        The last file is deleted before any other is replaced, and put after them all: whoever looks at
-        the storage without its seals sees things as on the disk of a home, and none that is half of one
-        version and half of another.
+        If stored files are replaced, the thing's last file is deleted first and uploaded at the end. A reader
+        that ignores seals therefore never takes a mixture of two versions for a complete thing.
         """
         last, theirs = self.thing.last, self.theirs
         new = [path for path, file in ours.items() if again or not file.is_like(theirs.get(path))]
@@ -53,13 +52,13 @@ class Publication:
         return sum(ours[path].bytes for path in new)
 
     def _seal(self, is_open: bool) -> None:
-        """Write the seal in the place of the version that we know."""
+        """Write the seal if the stored one is still the version we know; raise ChangedError otherwise."""
         unsure = self.unsure if is_open else ()
         data = Seal.written(self.home, self.files, is_open=is_open, unsure=unsure).encoded()
         try:
             self.etag = self.bucket.put(seal_key(self.thing), data, self.etag)
         except ChangedError:
-            # The client asks again where an answer got lost, and then finds what it wrote itself.
+            # A retry after a lost response finds our own write in place.
             stored = self.bucket.find(seal_key(self.thing))
             if stored is None or stored.data != data:
                 raise
@@ -67,7 +66,7 @@ class Publication:
         self.sealed_at = time.monotonic()
 
     def _put_all(self, paths: Sequence[str], ours: Mapping[str, SealedFile]) -> None:
-        """Put files side by side; whoever waits for the seal meanwhile sees it change."""
+        """Upload files concurrently, and rewrite the seal every `BEAT` seconds as a heartbeat."""
         pool = ThreadPoolExecutor(AT_ONCE)
         try:
             pending = {pool.submit(self._put, path, ours[path]): path for path in paths}
@@ -90,7 +89,7 @@ class Publication:
                 path, data, None if before is None or path == self.thing.last else before.etag
             )
         except ChangedError:
-            # Left by a writer that died, or by one that was taken for dead: who holds the seal decides.
+            # Left by a dead writer, or one considered dead. The holder of the seal may overwrite it.
             seal = self.bucket.find(seal_key(self.thing))
             if seal is None or seal.etag != self.etag:
                 raise

@@ -1,9 +1,8 @@
-"""The seal of a thing in the storage: one small object that says which files it consists of, and whether they
-are all in place.
+"""The seal of a stored thing: a small manifest that lists its files and says whether the upload is complete.
 
-A seal is only ever written in the place of the version that its writer has read, so of two writers one is
-refused. Whoever publishes opens the seal, puts the files, and closes it: a seal that is open, or files that
-differ from their seal, are no whole thing, and nobody takes them for one.
+Seals are written conditionally on the version that was read (compare-and-swap), so one of two concurrent
+writers fails. A writer opens the seal, uploads the files and closes the seal. Readers treat a thing with an
+open seal, or with files that differ from it, as incomplete.
 """
 
 import os
@@ -21,24 +20,24 @@ SEALS = "seals"
 
 
 class SealedFile(msgspec.Struct, frozen=True):
-    """A file as it was published."""
+    """A published file: size, hash and ETag."""
 
     bytes: int
     sha256: str
-    etag: str  # the version that the storage gave it
+    etag: str  # assigned by the storage
 
     def is_like(self, other: "SealedFile | None") -> bool:
-        """Whether both are the same bytes."""
+        """Return True if both have the same size and hash."""
         return other is not None and (self.bytes, self.sha256) == (other.bytes, other.sha256)
 
 
 class Seal(msgspec.Struct, frozen=True):
-    """What a thing consists of. While it is open: which files are in place, and which others may be there."""
+    """The manifest of a thing. While open: the files in place, and in `unsure` others that may be stored."""
 
     is_open: bool
-    by: str  # the home that wrote it
-    at: str  # when, by that machine's clock: to tell a person, nothing is decided by it
-    turn: str  # makes every seal another one
+    by: str  # the home that wrote it, see seal_owner
+    at: str  # the writer's clock, for messages only
+    turn: str  # random, so that every written seal differs
     files: dict[str, SealedFile]
     unsure: list[str] = []
 
@@ -46,18 +45,18 @@ class Seal(msgspec.Struct, frozen=True):
     def written(
         cls, home: Path, files: Mapping[str, SealedFile], *, is_open: bool, unsure: Iterable[str] = ()
     ) -> "Seal":
-        """A seal that this home writes now."""
+        """Return a seal of `home` with the present time."""
         now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
         in_place = dict(sorted(files.items()))
         return cls(is_open, seal_owner(home), now, uuid.uuid4().hex, in_place, sorted(unsure))
 
     @classmethod
     def read(cls, data: bytes) -> "Seal":
-        """The seal of an object's bytes; msgspec.MsgspecError for what is none."""
+        """Decode a stored seal; raise msgspec.MsgspecError if it is invalid."""
         return seal_decoder.decode(data)
 
     def encoded(self) -> bytes:
-        """As it is stored."""
+        """Return the seal as formatted JSON."""
         return msgspec.json.format(msgspec.json.encode(self))
 
     def __str__(self) -> str:
@@ -68,15 +67,15 @@ seal_decoder = msgspec.json.Decoder(Seal)
 
 
 def seal_key(thing: Thing) -> str:
-    """Where the seal of a thing is."""
+    """Return the key of a thing's seal in the storage."""
     return f"{SEALS}/{thing.name}.json"
 
 
 def seal_owner(home: Path) -> str:
-    """Who seals, by name among the homes that share a storage: its machine and its folder."""
+    """Return the name of a home among those that share a storage: host and folder."""
     return f"{socket.gethostname()}:{os.fspath(home.resolve())}"
 
 
 def same_files(one: Mapping[str, SealedFile], other: Mapping[str, SealedFile]) -> bool:
-    """Whether both are the same files with the same bytes."""
+    """Return True if both have the same paths with the same contents."""
     return one.keys() == other.keys() and all(file.is_like(other[path]) for path, file in one.items())

@@ -1,9 +1,8 @@
-"""Publishing and bringing: how a home and the storage come to hold the same.
+"""Two-way synchronization of a home with the storage: publish (upload) and bring (download).
 
-A home remembers the seal that it last saw of each thing. What differs from it here is news of this home, what
-differs from it there is news of another: the first is published, the second brought, and where both have
-news nothing is overwritten unseen (`Thing.remade` says what can be made again). Without LDG_STORAGE nothing
-here does anything.
+A home remembers the last seal (manifest) that it saw of each thing. Files changed locally since then are
+uploaded, files changed remotely are downloaded. If both changed, it is a conflict; only `bring` lets the
+storage's version win, for things that can be rebuilt (`Thing.remade`). Without LDG_STORAGE nothing is done.
 """
 
 import os
@@ -26,34 +25,34 @@ from pipeline.storage.seal import SEALS, Seal, SealedFile, same_files, seal_key,
 from pipeline.storage.things import Thing, event_table, learned_waiting_times, results, thing_named
 from pipeline.text import printable
 
-SILENCE = 120.0  # seconds without a change after which the writer of an open seal is taken for dead
-TRIES = 5  # at bringing what is replaced meanwhile
+SILENCE = 120.0  # seconds without a heartbeat after which the writer of an open seal is considered dead
+TRIES = 5  # of a download that is replaced meanwhile
 
 Log = Callable[[str], None]
 
 
 class ConflictError(StorageError):
-    """This home and another both have news of the same thing; the message says how to choose."""
+    """A thing that this home and another both changed; the message says how to choose."""
 
 
 class TornError(StorageError):
-    """A file in the storage is not the one that its seal describes."""
+    """A stored file that does not match its seal, or an invalid seal."""
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """The seal of a thing that a home last saw, and when each of its own files was written."""
+    """The sync state of a thing: the last seal seen, and modification times (ns) of the local files."""
 
     address: str
     etag: str
     files: dict[str, SealedFile]
-    times: dict[str, int]  # a file not written since is not read again to be compared
+    times: dict[str, int]  # files with unchanged times are not hashed again
 
 
 memory_decoder = msgspec.json.Decoder(Memory)
 
 
 def bring_things(lake: Lake, *things: Thing, log: Log | None = None) -> None:
-    """Bring what the storage has of `things` and this home has not."""
+    """Download new versions of `things` from the storage."""
     if lake.storage:
         storage = Storage.of(lake, log)
         for thing in things:
@@ -61,7 +60,7 @@ def bring_things(lake: Lake, *things: Thing, log: Log | None = None) -> None:
 
 
 def publish_things(lake: Lake, *things: Thing, log: Log | None = None) -> None:
-    """Publish what this home has of `things` and the storage has not."""
+    """Upload local changes of `things` to the storage."""
     if lake.storage:
         storage = Storage.of(lake, log)
         for thing in things:
@@ -70,7 +69,7 @@ def publish_things(lake: Lake, *things: Thing, log: Log | None = None) -> None:
 
 @contextmanager
 def shared(lake: Lake, *things: Thing, log: Log | None = None) -> Generator[None]:
-    """Work on the newest state of `things`: brought before and, if all goes well, published after."""
+    """Download `things` on entry and upload them on exit, unless the body raises."""
     bring_things(lake, *things, log=log)
     yield
     publish_things(lake, *things, log=log)
@@ -78,7 +77,7 @@ def shared(lake: Lake, *things: Thing, log: Log | None = None) -> Generator[None
 
 @contextmanager
 def results_shared(lake: Lake, datasets: Sequence[str], log: Log | None = None) -> Generator[None]:
-    """Work on the results: all that they are made from is brought before, too."""
+    """Share the results as `shared` does, and first download the datasets and models they are built from."""
     if lake.storage:
         storage = Storage.of(lake, log)
         for dataset in datasets:
@@ -91,18 +90,18 @@ def results_shared(lake: Lake, datasets: Sequence[str], log: Log | None = None) 
 
 
 def news(lake: Lake, kind: str, log: Log | None = None) -> list[Thing]:
-    """What the storage has of a kind, such as `days`, and this home has not, by one listing."""
+    """List things of a kind, such as `days`, whose stored version this home does not have."""
     return Storage.of(lake, log).news(kind) if lake.storage else []
 
 
 def bring_file(lake: Lake, thing: Thing, path: Path) -> bool:
-    """Bring one file of a thing that keeps its files; whether it is in the home now."""
+    """Download one file of a thing; return False if the storage does not have it."""
     return bool(lake.storage) and Storage.of(lake).bring_file(thing, path.relative_to(lake.home).as_posix())
 
 
 @dataclass(frozen=True)
 class Storage:
-    """The storage of a home."""
+    """The shared storage, as seen from one home."""
 
     home: Path
     bucket: Bucket
@@ -111,13 +110,13 @@ class Storage:
 
     @classmethod
     def of(cls, lake: Lake, log: Log | None = None) -> "Storage":
-        """The storage that the settings name."""
+        """Return the storage that the lake names."""
         return cls(lake.home, Bucket.of(lake.storage, lake.home), log or (lambda _: None))
 
     def publish(self, thing: Thing, replace: bool = False) -> int:
-        """Put what this home has of a thing into the storage, if it is news; return how many bytes went.
+        """Upload local changes of a thing; return the bytes uploaded.
 
-        With `replace`, everything of it, in the place of whatever another has published.
+        Raise ConflictError if another home published it too; with `replace`, overwrite that version instead.
         """
         memory = self.remembered(thing)
         ours = self.here(thing, memory) if thing.is_here(self.home) else {}
@@ -126,8 +125,8 @@ class Storage:
         sealed = self.there(thing)
         seal, etag = sealed or (None, None)
         theirs = seal.files if seal else {}
-        held = ours if thing.keeps else {}  # what is here stays known as it is, whatever another has there
-        if thing.keeps:  # what is no news of ours gives way to another's
+        held = ours if thing.keeps else {}  # remember local files as they are, even if the storage has others
+        if thing.keeps:  # files that we did not change yield to the stored ones
             ours = {**ours, **theirs, **(ours if replace else news_in(ours, memory))}
         if seal and not seal.is_open and not replace:
             if same_files(ours, theirs):
@@ -135,7 +134,7 @@ class Storage:
                 return 0
             if not thing.keeps and (memory is None or memory.etag != etag):
                 raise self.conflict(thing, seal)
-        self.memory(thing).unlink(missing_ok=True)  # until all is in place nothing is certain
+        self.memory(thing).unlink(missing_ok=True)  # the sync state is unknown until the upload is complete
         publication = Publication(self.bucket, self.home, thing, seal, etag)
         try:
             put = publication.publish(ours, again=replace and not thing.keeps)
@@ -148,10 +147,10 @@ class Storage:
         return put
 
     def bring(self, thing: Thing, replace: bool = False) -> int:
-        """Bring what the storage has of a thing, if it is news; return how many bytes came.
+        """Download the stored version of a thing if it is new; return the bytes downloaded.
 
-        With `replace`, in the place of whatever is here. What another is publishing is waited for; what a
-        dead one left half published counts as absent.
+        Wait for a running upload; an upload abandoned by a dead writer counts as absent. Raise ConflictError
+        for local changes that cannot be rebuilt, unless `replace`. Files of a `keeps` thing are only added.
         """
         for _ in range(TRIES):
             memory = self.remembered(thing)
@@ -171,14 +170,14 @@ class Storage:
             except TornError:
                 again = self.bucket.find(seal_key(thing))
                 if again is None or again.etag != etag:
-                    continue  # it is being replaced
+                    continue  # a newer version was published meanwhile
                 raise
             self.remember(thing, etag, {**seal.files, **(ours if thing.keeps else {})})
             return came
         raise StorageError(f"{thing.name} in {self.bucket.where} is replaced faster than it can be brought")
 
     def news(self, kind: str) -> list[Thing]:
-        """What is there of a kind, such as `models/github`, and not here, or not in this version."""
+        """List stored things of a kind, such as `models/github`, that are absent or outdated here."""
         things = []
         for key, etag in sorted(self.bucket.list(f"{SEALS}/{kind}").items()):
             try:
@@ -192,7 +191,7 @@ class Storage:
         return things
 
     def bring_file(self, thing: Thing, path: str) -> bool:
-        """Bring one file of a thing; False if the storage has none."""
+        """Download one file of a thing; return False if the storage does not have it."""
         sealed = self.there(thing)
         file = sealed[0].files.get(path) if sealed else None
         if file is None:
@@ -202,7 +201,7 @@ class Storage:
         return True
 
     def remembered(self, thing: Thing) -> Memory | None:
-        """What this home last saw of a thing in this storage."""
+        """Return the sync state of a thing with this storage, or None."""
         try:
             memory = memory_decoder.decode(self.memory(thing).read_bytes())
         except (OSError, msgspec.MsgspecError):
@@ -210,17 +209,17 @@ class Storage:
         return memory if memory.address == self.bucket.address else None
 
     def remember(self, thing: Thing, etag: str, files: Mapping[str, SealedFile]) -> None:
-        """Note what was published or brought."""
+        """Write the sync state after an upload or a download."""
         times = {path: (self.home / path).stat().st_mtime_ns for path in thing.files(self.home)}
         with replacing(self.memory(thing)) as temporary:
             temporary.write_bytes(msgspec.json.encode(Memory(self.bucket.address, etag, dict(files), times)))
 
     def memory(self, thing: Thing) -> Path:
-        """Where a home keeps what it last saw of a thing."""
+        """Return the path of a thing's sync state."""
         return self.home / "storage" / f"{thing.name}.json"
 
     def here(self, thing: Thing, memory: Memory | None) -> dict[str, SealedFile]:
-        """The thing's files in this home."""
+        """Return the thing's local files, hashing those that changed since `memory`."""
         files = {}
         paths = sorted(thing.files(self.home))
         self.check_paths(thing, paths, str(self.home))
@@ -233,10 +232,10 @@ class Storage:
         return files
 
     def there(self, thing: Thing, unless: str = "") -> tuple[Seal, str] | None:
-        """The thing's seal and its version; None if there is none, or none but the version `unless`.
+        """Return the thing's seal and its ETag, or None if it is absent or still has the ETag `unless`.
 
-        While another home publishes the thing, this waits. An open seal is returned only if it is our own, or
-        one whose writer has shown no life for so long that it is taken for dead.
+        Wait while another home uploads the thing. An open seal is returned only if it is our own, or if its
+        writer has sent no heartbeat for `silence` seconds. Raise TornError for an invalid seal.
         """
         watched, since = "", 0.0
         while True:
@@ -263,7 +262,7 @@ class Storage:
             time.sleep(min(1.0, self.silence / 10))
 
     def check_paths(self, thing: Thing, paths: Iterable[str], source: str) -> None:
-        """Refuse paths that are not files of the thing, because files are written and removed by them."""
+        """Raise StorageError for a path outside the thing, because these paths are written and removed."""
         for path in paths:
             if not thing.may_have(path, self.home):
                 raise StorageError(
@@ -272,7 +271,7 @@ class Storage:
                 )
 
     def let_go(self, thing: Thing, ours: Mapping[str, SealedFile], memory: Memory | None, seal: Seal) -> None:
-        """See that what the storage replaces here was published, or can be made again; else an error."""
+        """Raise ConflictError if local files were changed since the last sync and cannot be rebuilt."""
         if memory is not None and not news_in(ours, memory):
             return
         if not thing.remade:
@@ -280,7 +279,7 @@ class Storage:
         self.log(f"{thing.name} here was not published; that of {seal} takes its place")
 
     def conflict(self, thing: Thing, seal: Seal) -> ConflictError:
-        """What to say where both have news."""
+        """Return the error for a thing that both homes changed, with the commands that resolve it."""
         return ConflictError(
             f"{thing.name} here differs from the one that {seal} put into {self.bucket.where}. "
             f"`ldg storage publish --replace {thing.name}` keeps the one here, "
@@ -288,11 +287,11 @@ class Storage:
         )
 
     def take(self, thing: Thing, ours: Mapping[str, SealedFile], seal: Seal) -> int:
-        """Make the thing's files here those of the seal, its last file last; return how many bytes came."""
+        """Make the local files equal to the seal's, the last file last; return the bytes downloaded."""
         wanted = {path: file for path, file in seal.files.items() if not file.is_like(ours.get(path))}
         if thing.keeps:
             wanted = {path: file for path, file in wanted.items() if path not in ours}
-        elif wanted and thing.last in seal.files:  # removed below before others change, so it is brought anew
+        elif wanted and thing.last in seal.files:  # it is deleted below, so download it again
             wanted[thing.last] = seal.files[thing.last]
         staged = self.home / "storage" / f".{thing.name.replace('/', '-')}.{os.getpid()}.tmp"
         try:
@@ -303,7 +302,7 @@ class Storage:
                 ]
                 for task in tasks:
                     task.result()
-            # Killed from here on, the home has no such thing, and knows of none: it is brought again.
+            # If the process is killed below, the thing counts as absent and is downloaded again.
             self.memory(thing).unlink(missing_ok=True)
             if thing.last in wanted:
                 (self.home / thing.last).unlink(missing_ok=True)
@@ -318,7 +317,7 @@ class Storage:
         return sum(file.bytes for file in wanted.values())
 
     def download(self, thing: Thing, path: str, file: SealedFile, to: Path) -> None:
-        """One file, verified; TornError if it is not what the seal describes."""
+        """Download one file and verify its hash; raise TornError if it does not match the seal."""
         stored = self.bucket.find(path, size=file.bytes)
         wrong = (
             "is not there"
@@ -342,14 +341,14 @@ class Storage:
 
 
 def news_in(ours: Mapping[str, SealedFile], memory: Memory | None) -> dict[str, SealedFile]:
-    """The files of this home that the storage has not, or has others of, as far as this home knows.
+    """Return the local files that are new or changed since the last sync.
 
-    That files are gone from it is no news: what removes some of them for good makes others anew.
+    Deleted files do not count as changes: code that deletes files for good also writes others.
     """
     in_storage = memory.files if memory else {}
     return {path: file for path, file in ours.items() if not file.is_like(in_storage.get(path))}
 
 
 def is_thinned(thing: Thing, ours: Mapping[str, SealedFile], memory: Memory) -> bool:
-    """Whether a shared thing was thinned to make room here: some files are gone, the others as they were."""
+    """Return True if some files of a synchronized thing were deleted and the others are unchanged."""
     return not thing.keeps and not news_in(ours, memory) and ours.keys() < memory.files.keys()

@@ -1,4 +1,4 @@
-"""What is shared as one: a day of the archive, its raw hours, an event table, a model, the results."""
+"""The units of sharing: a day of the archive, its raw hours, an event table, a model, the results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from pipeline.results.trained import CHECKPOINT, FACTS
 
 @dataclass(frozen=True)
 class Thing:
-    """Files of a home that are published and brought together.
+    """A set of files of a home that is uploaded and downloaded as one unit.
 
-    `parts` are folders below the home, each with a pattern of the files in it.
+    `parts` are folders below the home, each with a glob pattern of its files.
     """
 
-    name: str  # also the place of its seal
+    name: str  # also determines the key of its seal
     parts: tuple[tuple[str, str], ...]
-    last: str = ""  # without this file it is not there; of its own files this one is published last
-    keeps: bool = False  # files that are gone from the home stay in the storage
-    remade: bool = True  # made again within minutes: where two differ, the storage's is taken
-    made_with: str = ""  # whose lock its makers hold; its own if empty
+    last: str = ""  # uploaded last; without this file the thing counts as absent
+    keeps: bool = False  # files deleted from the home stay in the storage
+    remade: bool = True  # rebuilt within minutes, so the storage's version wins on download
+    made_with: str = ""  # the thing whose lock its writers hold; its own if empty
 
     @property
     def lock(self) -> tuple[str, ...]:
-        """The names of the lock that its makers hold in their home."""
+        """The names of the lock that writers of this thing hold, for `Lake.lock`."""
         return tuple((self.made_with or self.name).split("/"))
 
     def files(self, home: Path) -> Iterator[str]:
-        """Its files in this home, by their paths below it; nothing that is still being written."""
+        """Yield the paths of its finished files, relative to the home."""
         for folder, names in self.parts:
             for path in (home / folder).glob(names):
                 below = path.relative_to(home)
@@ -38,9 +38,9 @@ class Thing:
                     yield below.as_posix()
 
     def may_have(self, path: str, home: Path) -> bool:
-        """Check that a path from a seal or a home is of the kind that `files` lists, and leads nowhere else.
+        """Check that a path from a seal or a home matches `parts` and stays inside their folders.
 
-        The folders of a thing may be links of the home's owner; a link inside them must not lead out of them.
+        The folders may be symbolic links; links inside them must not lead out of them.
         """
         for folder, pattern in self.parts:
             if is_plain(path) and Path(path).is_relative_to(folder):
@@ -50,12 +50,12 @@ class Thing:
         return False
 
     def is_here(self, home: Path) -> bool:
-        """Whether this home has it."""
+        """Return True if the home has its last file, or any file if it has no `last`."""
         return (home / self.last).is_file() if self.last else next(self.files(home), None) is not None
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether a file is still being written, or is what an unfinished training goes on from."""
+    """Return True for a temporary file or the checkpoint of an unfinished training."""
     return path.name == CHECKPOINT or any(part.startswith(".") for part in path.parts)
 
 
@@ -65,7 +65,7 @@ def is_plain(path: str) -> bool:
 
 
 def archive_day(of: date) -> Thing:
-    """A day of the archive: what is known and was read of its hours, its events, and last its account."""
+    """Return the thing of an archive day: notes and readings of its hours, events, quarantine and account."""
     raw = f"raw/gharchive/{of:%Y/%m/%d}"
     return Thing(
         f"days/{of}",
@@ -81,16 +81,16 @@ def archive_day(of: date) -> Thing:
 
 
 def day_of(thing: Thing) -> date:
-    """Which day of the archive a thing is."""
+    """Return the archive day of a `days/…` thing."""
     return date.fromisoformat(thing.name.removeprefix("days/"))
 
 
 def raw_hours(of: date) -> Thing:
-    """The raw hours of a day. One that a home drops after reading stays in the storage."""
+    """Return the thing of a day's raw hour files, which stay in the storage when a home deletes them."""
     return Thing(
         f"hours/{of}",
         ((f"raw/gharchive/{of:%Y/%m/%d}", "*.json.gz"),),
-        last=archive_day(of).last,  # hours that were never read are work in progress
+        last=archive_day(of).last,  # hours that were not read yet are work in progress
         keeps=True,
         remade=False,
         made_with=f"days/{of}",
@@ -98,7 +98,7 @@ def raw_hours(of: date) -> Thing:
 
 
 def subnetwork() -> Thing:
-    """Who forms the dense subnetwork."""
+    """Return the thing of the dense subnetwork's accounts."""
     folder = "subnetwork/github"
     return Thing(
         "subnetwork", ((folder, "*"),), last=f"{folder}/subnetwork.json", made_with="datasets/github"
@@ -106,20 +106,20 @@ def subnetwork() -> Thing:
 
 
 def event_table(dataset: str) -> Thing:
-    """A dataset's event table, and the baselines beside it."""
+    """Return the thing of a dataset's event table and its baselines."""
     return Thing(
         f"datasets/{dataset}", ((f"datasets/{dataset}", "*"),), last=f"datasets/{dataset}/{METADATA}"
     )
 
 
 def trained_model(dataset: str, variant: str) -> Thing:
-    """A finished training."""
+    """Return the thing of a finished training."""
     folder = f"models/{dataset}/{variant}"
     return Thing(folder, ((folder, "*"),), last=f"{folder}/{FACTS}", remade=False)
 
 
 def learned_waiting_times(dataset: str) -> Thing:
-    """The thing that holds what was learned of a dataset's waiting times."""
+    """Return the thing of a dataset's waiting-time models."""
     folder = f"waiting_times/{dataset}"
     return Thing(
         folder,
@@ -130,7 +130,7 @@ def learned_waiting_times(dataset: str) -> Thing:
 
 
 def results() -> Thing:
-    """What is made of everything: result tables, figures, the warehouse and the report."""
+    """Return the thing of result tables, figures, the warehouse and the report."""
     whole = (("figures", "*/*"), ("report", "*"), ("results", "*.parquet"))
     return Thing("results", (*whole, (".", "warehouse.duckdb")))
 
@@ -147,7 +147,7 @@ KINDS = {
 
 
 def thing_named(name: str) -> Thing:
-    """The thing of a name such as `days/2013-02-15`."""
+    """Return the thing of a name such as `days/2013-02-15`; raise ValueError for other names."""
     kind, _, rest = name.partition("/")
     try:
         thing = KINDS[kind](rest)
@@ -162,7 +162,7 @@ def thing_named(name: str) -> Thing:
 
 
 def things_here(home: Path) -> Iterator[Thing]:
-    """Everything in a home that can be shared, what others are made from first."""
+    """Yield everything in a home that can be shared, inputs before what is built from them."""
     for account in sorted((home / "accounts" / "github").glob("date=*.parquet")):
         of = date.fromisoformat(account.stem.removeprefix("date="))
         yield from (raw_hours(of), archive_day(of))

@@ -41,7 +41,7 @@ def reliability_diagram(lake: Lake, table: EventTable) -> Figure | None:
 def left_out(rows: pl.DataFrame, horizons: list[str]) -> str:
     """Return a sentence per horizon that has forecasts but no panel."""
     return "".join(
-        f" Within {name} {'every event' if observed else 'no event'} came: not drawn."
+        f" Within {name} {observed:.0%} came in every group: not drawn."
         for name in HORIZONS
         if name not in horizons and (observed := rows.filter(horizon=name)["observed"].max()) is not None
     )

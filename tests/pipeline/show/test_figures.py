@@ -103,7 +103,7 @@ def test_reliability_leaves_out_a_horizon_within_which_all_came_and_zooms_to_whe
     svg = style.drawn(figure)
     assert "within 1 h" in svg
     assert "within 7 d" not in svg
-    assert "Within 7 d every event came: not drawn." in figure.description
+    assert "Within 7 d 100% came in every group: not drawn." in figure.description
     assert "0.20" in svg
     assert ">1.0<" not in svg
     calibrated(lake, ("7 d", 0.6, 1.0), ("7 d", 0.99, 1.0))
