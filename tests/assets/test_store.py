@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 from dagster._core.storage.event_log import SqliteEventLogStorage
-from dagster._core.test_utils import create_run_for_test
 
 from assets.dagster_home import dagster_environment
 from assets.headless.instance import instance_of
 from assets.store import postgres_store, sqlite_store, with_driver
-from assets.store.sqlite import shared_engine, shared_scripts
 from pipeline.settings import SettingError, Settings
 from tests.forks import FORKING
 from tests.whole_system import PATIENCE, run_at_once
@@ -28,18 +26,6 @@ def test_without_an_address_runs_are_kept_in_the_home(
     with instance_of(settings) as instance:
         assert isinstance(instance.event_log_storage, SqliteEventLogStorage)
     assert (tmp_path / "dagster" / "history").is_dir()
-
-
-def test_a_statement_needs_no_engine_of_its_own_and_a_new_run_reads_no_scripts(tmp_path: Path) -> None:
-    shared_scripts.cache_clear()
-    made, scripts = [], []
-    with instance_of(Settings(home=tmp_path)) as instance:
-        for _ in range(3):
-            instance.report_engine_event("at work", create_run_for_test(instance))
-            made.append(shared_engine.cache_info().misses)
-            scripts.append(shared_scripts.cache_info().misses)
-    assert made == [made[0], made[0] + 1, made[0] + 2], "one for the file of each run"
-    assert scripts == [1, 1, 1]
 
 
 def open_store(folders: list[Path], together: Barrier) -> None:
