@@ -44,13 +44,3 @@ def markdown_cell(cell: Cell) -> str:
 def folded(summary: str, body: str) -> str:
     """Something long that opens at a click."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n</details>\n"
-
-
-def markdown_blocks(text: str) -> list[str]:
-    """The blocks of a Markdown text: headings, paragraphs and tables."""
-    return text.strip().split("\n\n")
-
-
-def is_table_block(block: str) -> bool:
-    """Whether a block of Markdown is a table."""
-    return block.startswith("|")

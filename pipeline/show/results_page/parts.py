@@ -8,7 +8,7 @@ from pipeline.text import printable_document
 
 HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"  # what both pages begin with
 BEYOND = "<!-- beyond the paper -->\n"  # where the second part begins
-FOLLOWED = "<!-- followed: written by `python -m benchmarks.following --year` -->\n"  # where the third does
+FOLLOWED = "<!-- followed: measured with `benchmarks/following` of version 0.3 -->\n"  # where the third does
 
 
 @dataclass(frozen=True)
