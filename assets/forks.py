@@ -1,5 +1,5 @@
-"""Processes forked from one that has imported what they need (`assets.warm`): that alone takes longer than a
-small piece of work does.
+"""Processes forked from one that has imported what they need: importing alone takes longer than a small
+piece of work does.
 
 What it imports must start no thread that computes: a fork has none of them, and would wait for it. Libraries
 that compute have one thread then, unless a training asks for more.
@@ -15,12 +15,21 @@ from typing import Any
 # Elsewhere libraries do not survive a fork: each process imports for itself.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 PROCESSES = multiprocessing.get_context(START_METHOD)
-WARM = "assets.warm"
+# Modules of all that trains, follows and reports.
+PRELOADED = [
+    "assets.headless.one_step",
+    "assets.system",
+    "model.following.day",
+    "model.rem.training",
+    "model.training",
+    "model.when.training",
+    "pipeline.show.report",
+]
 ONE_THREAD = "OMP_NUM_THREADS"
 BEGINNING = Lock()  # a server starts runs from several threads
 # How Dagster's executor starts the processes of steps.
 OF_STEPS: dict[str, Any] = (
-    {"forkserver": {"preload_modules": [WARM]}} if START_METHOD == "forkserver" else {"spawn": {}}
+    {"forkserver": {"preload_modules": PRELOADED}} if START_METHOD == "forkserver" else {"spawn": {}}
 )
 
 
@@ -29,7 +38,7 @@ def begin_imports() -> None:
     if START_METHOD != "forkserver":
         return
     with BEGINNING:
-        PROCESSES.set_forkserver_preload([WARM])
+        PROCESSES.set_forkserver_preload(PRELOADED)
         threads = os.environ.get(ONE_THREAD)
         os.environ[ONE_THREAD] = "1"
         try:

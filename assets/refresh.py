@@ -33,7 +33,7 @@ STEPS = (*MADE_TOGETHER, WAITING_TIMES)
 
 def daily_datasets(sources: Sequence[Source] = SOURCES) -> list[DatasetSpec]:
     """The datasets whose raw material comes day by day; no setting decides which they are."""
-    # Not checked: that would start threads of polars, and this is imported before forks (`assets.warm`).
+    # Not checked: that would start threads of polars, and this is imported before forks (`assets.forks`).
     settings = Settings.model_construct()
     return [spec for source in sources if source.is_daily for spec in source.datasets(settings)]
 

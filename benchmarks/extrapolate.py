@@ -1,4 +1,4 @@
-"""From three sizes to a fourth: a power law through what was measured, with its error, and its price."""
+"""From three sizes to a fourth: a power law through what was measured, with its error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,23 +7,6 @@ import numpy as np
 from scipy.special import stdtrit
 
 LIKELY = 0.68  # of the interval: three sizes bound nothing more tightly
-
-
-@dataclass(frozen=True)
-class Prices:
-    """What is paid for, in any currency. The defaults are round figures, not an offer of anybody."""
-
-    core_hour: float = 0.05
-    gigabyte_month: float = 0.02
-
-    def __post_init__(self) -> None:
-        for name, price in vars(self).items():
-            if price < 0:
-                raise ValueError(f"{name} takes 0 or more, not {price}")
-
-    def of(self, seconds: float, stored: float = 0.0) -> float:
-        """Seconds of one core, and bytes stored for a month."""
-        return seconds / 3600 * self.core_hour + stored / 1e9 * self.gigabyte_month
 
 
 @dataclass(frozen=True)

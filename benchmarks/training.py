@@ -2,21 +2,18 @@
 
     python -m benchmarks.training --dataset DIR --variant ldg_learned_sparse --interaction bilinear \
         --seeds 10 --events 2000 --trainings 2 --json
-    python -m benchmarks.training --growth --json
 
 Rates are by the clock and, because a shared machine slows everything down, by processor time as well.
 """
 
 import argparse
 import json
-import math
 import resource
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 from functools import partial
-from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -37,11 +34,9 @@ from model.stream import Stream, load_stream
 from pipeline.progress import Progress
 from pipeline.variants import Variant, variant_with_key, variants_for
 
-GROWTH = (100, 300, 1000, 3000)
-
 
 def synthetic_stream(nodes: int, events: int, seed: int = 0) -> Stream:
-    """A stream whose nodes interact with a few partners each, for measuring growth with N."""
+    """A stream whose nodes interact with a few partners each."""
     rng = np.random.default_rng(seed)
     u = rng.integers(0, nodes, events)
     v = (u + 1 + rng.geometric(0.3, events) % (nodes - 1)) % nodes
@@ -132,28 +127,6 @@ def measure_reference(stream: Stream, variant: Variant, d: int, events: int) -> 
     return rates(learn, events)
 
 
-def measure_growth(settings: TrainingSettings, events: int) -> dict[str, Any]:
-    """Processor time per event of learned sparse bilinear LDG against N, and its slope in log–log."""
-    variant = variant_with_key("ldg_learned_sparse-bilinear", variants_for(["Follow"]))
-    seconds = {}
-    for nodes in GROWTH:
-        run = new_run(synthetic_stream(nodes, settings.batch + events), variant, settings)
-        learn_batch(run, settings.batch)
-        batches = range(2 * settings.batch, settings.batch + events + 1, settings.batch)
-        _, processor = timed(partial(learn_all, run, batches))
-        seconds[nodes] = processor / (len(batches) * settings.batch)
-    slope = float(np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0])
-    steps = pairwise(GROWTH)
-    local = {f"{a}-{b}": round(math.log(seconds[b] / seconds[a]) / math.log(b / a), 3) for a, b in steps}
-    return {
-        "cpu_ms_per_event": {nodes: round(1000 * value, 3) for nodes, value in seconds.items()},
-        "slope": round(slope, 3),
-        "slopes": local,
-        "seeds": len(settings.seeds),
-        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-    }
-
-
 def measure(dataset: Path | None, key: str, seeds: int, events: int, before: int = 0) -> dict[str, Any]:
     """The engine's figures for one training."""
     torch.set_num_threads(1)  # as training does
@@ -196,30 +169,21 @@ def main() -> None:
     parser.add_argument("--before", type=int, default=0, help="events that have passed")
     parser.add_argument("--reference-events", type=int, default=2)
     parser.add_argument("--trainings", type=int, default=1, help="side by side, a process each")
-    parser.add_argument(
-        "--growth", action="store_true", help="time an event against the number of nodes instead"
-    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    measured: dict[str, Any] = {}
-    if arguments.growth:
-        measured |= measure_growth(
-            TrainingSettings(seeds=tuple(range(min(arguments.seeds, 2))), batch=50), 100
-        )
-    else:
-        key = f"{arguments.variant}-{arguments.interaction}"
-        stream, variant = subject(arguments.dataset, key, arguments.events)
-        asked = arguments.dataset, key, arguments.seeds, arguments.events, arguments.before
-        measured |= {"variant": key, "nodes": stream.nodes, "seeds": arguments.seeds}
-        measured["trainings"] = arguments.trainings
-        measured["engine"] = (
-            measure(*asked) if arguments.trainings == 1 else side_by_side(arguments.trainings, *asked)
-        )
-        if variant.is_recurrent:
-            measured["reference"] = measure_reference(stream, variant, 32, arguments.reference_events)
-            ours, theirs = measured["engine"]["training"], measured["reference"]
-            measured["times_the_reference"] = {name: round(ours[name] / theirs[name], 1) for name in theirs}
+    key = f"{arguments.variant}-{arguments.interaction}"
+    stream, variant = subject(arguments.dataset, key, arguments.events)
+    asked = arguments.dataset, key, arguments.seeds, arguments.events, arguments.before
+    measured: dict[str, Any] = {"variant": key, "nodes": stream.nodes, "seeds": arguments.seeds}
+    measured["trainings"] = arguments.trainings
+    measured["engine"] = (
+        measure(*asked) if arguments.trainings == 1 else side_by_side(arguments.trainings, *asked)
+    )
+    if variant.is_recurrent:
+        measured["reference"] = measure_reference(stream, variant, 32, arguments.reference_events)
+        ours, theirs = measured["engine"]["training"], measured["reference"]
+        measured["times_the_reference"] = {name: round(ours[name] / theirs[name], 1) for name in theirs}
     if arguments.json:
         print(json.dumps(measured))
     else:

@@ -10,17 +10,20 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from threading import RLock
+from functools import lru_cache
+from threading import Lock
 from types import TracebackType
 from typing import Self, TypeVar
 
-from tqdm import tqdm
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Bars
 
 from pipeline.text import duration
 
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_GLANCES = 0.3
-tqdm.set_lock(RLock())  # a bar belongs to one process: tqdm's own lock leaves a semaphore behind it
+DRAWING = Lock()
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,36 @@ def pass_on(state: State) -> None:
         watcher(state)
 
 
+@lru_cache
+def terminal_bars() -> Bars:
+    """Return the bars of this process, which share one display on standard error."""
+    text = TextColumn("{task.description}", markup=False)
+    to_terminal = sys.stdout.isatty()  # what is printed elsewhere must not pass through the display
+    return Bars(
+        BarColumn(20), text, console=Console(stderr=True), transient=True, redirect_stdout=to_terminal
+    )
+
+
+def new_bar() -> Watcher:
+    """Return a watcher that draws the states of one piece of work as a bar until it ends."""
+    bars = terminal_bars()
+    tasks: list[TaskID] = []
+
+    def draw(state: State) -> None:
+        with DRAWING:
+            if not state.ended:
+                if not tasks:
+                    tasks.append(bars.add_task("", total=state.total or None))
+                bars.update(tasks[0], completed=state.done, description=str(state))
+                bars.start()
+            elif tasks:
+                bars.remove_task(tasks.pop())
+                if not bars.tasks:
+                    bars.stop()
+
+    return draw
+
+
 class Progress:
     """Counts finished units of work and reports them.
 
@@ -82,9 +115,7 @@ class Progress:
         self.done = 0
         self.note = ""
         self.started = self.last_line = self.last_glance = time.monotonic()
-        self.watcher = _watcher.get()
-        hidden = self.watcher is not None or not sys.stderr.isatty()
-        self.bar = tqdm(total=total, desc=label, unit=unit, disable=hidden, unit_scale=True, leave=False)
+        self.watcher = _watcher.get() or (new_bar() if sys.stderr.isatty() else None)
 
     def __enter__(self) -> Self:
         return self
@@ -92,7 +123,6 @@ class Progress:
     def __exit__(
         self, error: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.bar.close()
         state = self.state(time.monotonic(), ended=True)
         if self.watcher is not None:
             self.watcher(state)
@@ -103,8 +133,6 @@ class Progress:
         """Count `units` as done; `note` (for instance the loss) is shown beside the count."""
         self.done += units
         self.note = note or self.note
-        self.bar.set_postfix_str(self.note, refresh=False)
-        self.bar.update(units)
         now = time.monotonic()
         if self.watcher is not None and now - self.last_glance >= SECONDS_BETWEEN_GLANCES:
             self.last_glance = now

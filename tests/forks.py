@@ -18,13 +18,13 @@ from typing import NoReturn
 import pytest
 
 from assets.cli import main
-from assets.forks import WARM
+from assets.forks import PRELOADED
 from assets.headless.apart import Descriptor, prepare
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
-        WARM,
+        *PRELOADED,
         "assets.headless.run",
         "assets.store",
         "pipeline.sources.gharchive.day",

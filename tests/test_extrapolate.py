@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.extrapolate import PowerLaw, Prices
+from benchmarks.extrapolate import PowerLaw
 
 
 def test_a_power_law_is_found_and_goes_on() -> None:
@@ -26,9 +26,3 @@ def test_the_interval_widens_with_the_distance_and_holds_the_value() -> None:
 def test_too_little_to_extrapolate_from_is_refused(sizes: list[float], values: list[float]) -> None:
     with pytest.raises(ValueError, match="three different sizes"):
         PowerLaw.through(sizes, values)
-
-
-def test_money_is_hours_of_a_core_and_gigabytes_for_a_month() -> None:
-    assert Prices(core_hour=0.1, gigabyte_month=0.02).of(7200, 50e9) == pytest.approx(0.2 + 1.0)
-    with pytest.raises(ValueError, match="core_hour takes 0 or more"):
-        Prices(core_hour=-1)

@@ -1,35 +1,22 @@
-"""`ldg store`: what Dagster keeps of a home, brought from SQLite to PostgreSQL or up to date."""
+"""`ldg store`: the tables in which Dagster keeps the runs of a home."""
 
 import click
 
 from assets.cli.home import WrongInputError, home_to_write
 
 
-@click.group(short_help="Run history: into PostgreSQL, or up to date.")
+@click.group(short_help="Run history: brought up to date.")
 def store() -> None:
     """Look after the runs, events and schedules that Dagster keeps of this home."""
 
 
-@store.command(short_help="Copy the run history of this home into PostgreSQL.")
+@store.command(hidden=True)
 def migrate() -> None:
-    """Copy this home's run history from its SQLite files into the empty database that LDG_STORE names.
-
-    Stop `ldg dev` and other services first. The files stay as they are.
-    """
-    settings = home_to_write()
-    if not settings.store:
-        raise WrongInputError(
-            "LDG_STORE names no database; it takes postgresql://user:password@host/database"
-        )
-    from assets.headless.lock import alone
-    from assets.store.migrate import MigrationError, migrate_history
-
-    try:
-        with alone(settings, click.echo):
-            copied = migrate_history(settings)
-    except MigrationError as error:
-        raise WrongInputError(str(error)) from None
-    click.echo(f"Copied {copied.runs:,} runs with {copied.events:,} events.")
+    """Refuse: run history is no longer copied between stores."""
+    raise WrongInputError(
+        "`ldg store migrate` was removed: run history stays in the SQLite files of the home, and a "
+        "PostgreSQL store keeps new runs only"
+    )
 
 
 @store.command(short_help="Bring the store up to the installed version of Dagster.")

@@ -4,8 +4,6 @@ from typing import Any
 
 from dagster import AssetSelection, define_asset_job
 
-from assets.jobs.backfill_archive import backfill_archive
-from assets.jobs.reproduce_paper import reproduce_paper
 from assets.jobs.train_chosen import train_chosen
 from pipeline.settings import Settings
 
@@ -18,4 +16,4 @@ refresh_results = define_asset_job(
 
 def jobs(settings: Settings) -> list[Any]:
     """The jobs, with the values of `settings` as the defaults of their config."""
-    return [train_chosen(settings), refresh_results, backfill_archive(settings), reproduce_paper()]
+    return [train_chosen(settings), refresh_results]

@@ -9,7 +9,6 @@ from dagster._core.storage.base_storage import DagsterStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
-from assets.store.sqlite import make_once
 from pipeline.locks import hold
 from pipeline.settings import SettingError, Settings
 
@@ -37,7 +36,6 @@ class HomeStore(DagsterStorage, ConfigurableClass):
 
 def sqlite_store(folder: Path, inst_data: ConfigurableClassData | None = None) -> DagsterStorage:
     """The store in SQLite files, which one process at a time opens: the first makes their tables."""
-    make_once()
     with hold(folder / "opening.lock", "the run history is being opened", "Dagster", LONGEST_WAIT):
         return DagsterSqliteStorage.from_local(str(folder), inst_data)
 

@@ -15,13 +15,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import OneCycleLR
 
 from model.checkpoint import read_tensors, write_tensors
-from model.when.one_cycle import OneCycleAdamW
 from model.when.settings import HazardSettings
 from pipeline.results.waits import Waits, bin_of
 
 ROWS_AT_ONCE = 4_096
+
+
+def one_cycle(network: nn.Module, rate: float, decay: float, steps: int) -> tuple[AdamW, OneCycleLR]:
+    """Make an optimizer and the schedule of its learning rate, which rises for a tenth of `steps`."""
+    optimizer = AdamW(network.parameters(), rate, weight_decay=decay)
+    rising = 0.1 if steps != 10 else 0.1 - 1e-9  # OneCycleLR divides by rising · steps - 1
+    return optimizer, OneCycleLR(optimizer, rate, total_steps=max(steps, 1), pct_start=rising)
 
 
 def bin_edges(waits: Waits, bins: int) -> np.ndarray:
@@ -124,16 +132,18 @@ def learn_hazard(
         network.standardize(rows[0], rows[1])
         learnable = torch.arange(min(settings.skipped, len(waits) // 10), len(waits))
         batches = -(-len(learnable) // settings.batch)
-        optimizer = OneCycleAdamW(
-            network.parameters(), settings.learning_rate, settings.weight_decay, settings.epochs * batches
+        optimizer, schedule = one_cycle(
+            network, settings.learning_rate, settings.weight_decay, settings.epochs * batches
         )
         for _ in range(settings.epochs):
             order = learnable[torch.randperm(len(learnable))]
             for batch in order.split(settings.batch):
                 moment, evident, where, part, still_open = (array[batch] for array in rows)
                 loss = negative_log_likelihood(network(moment, evident), where, part, still_open).mean()
+                optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
+                schedule.step()
     return network.eval()
 
 

@@ -27,7 +27,7 @@ from model.checkpoint import read_tensors, write_tensors
 from model.history.events import Events
 from model.history.standard import Standard
 from model.rem.standard import standard_of, standard_tensors
-from model.when.one_cycle import OneCycleAdamW
+from model.when.hazard import one_cycle
 from model.when.questions import Answers, ask_all, learning_questions
 from model.when.reliability import Reliability
 from model.when.settings import PairSettings
@@ -200,17 +200,19 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
         ended = max(float((~answers.open * answers.weight).sum()), 1.0)
         nn.init.constant_(hazard.skip.bias, np.log(ended / (days.sum(axis=1) * answers.weight).sum()))
         batches = -(-len(answers.seconds) // settings.batch)
-        optimizer = OneCycleAdamW(
-            hazard.parameters(), settings.learning_rate, settings.weight_decay, settings.epochs * batches
+        optimizer, schedule = one_cycle(
+            hazard, settings.learning_rate, settings.weight_decay, settings.epochs * batches
         )
         for _ in range(settings.epochs):
             for batch in torch.randperm(len(answers.seconds)).split(settings.batch):
                 x, time, bins, happened, weight = (array[batch] for array in rows)
                 losses = pair_negative_log_likelihood(hazard(x.float()), time, bins, happened)
                 loss = (weight * losses).sum() / weight.sum()
+                optimizer.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(hazard.parameters(), 1.0)
                 optimizer.step()
+                schedule.step()
     remember_outcomes(hazard.eval(), answers)
     return hazard
 

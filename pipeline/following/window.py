@@ -38,17 +38,6 @@ def window_until(last: date, days: int) -> Window:
     return Window(last - (days - 1) * DAY, last)
 
 
-def window_between(first: str, last: str) -> Window:
-    """The days from `first` to `last` as people write them; an error in words for what is no such range."""
-    try:
-        start, end = date.fromisoformat(first), date.fromisoformat(last)
-    except ValueError:
-        raise ValueError(f"first and last take days such as 2013-01-31, not {first!r} and {last!r}") from None
-    if end < start:
-        raise ValueError(f"first is {first} and last is {last}: they must be in this order")
-    return Window(start, end)
-
-
 def file_day_span(day: date) -> tuple[datetime, datetime]:
     """When a file day begins and when it is over, as naive UTC times."""
     hours = hours_of_day(day)

@@ -296,6 +296,12 @@ def test_training_asks_for_what_is_there(tmp_path: Path, arguments: tuple[str, .
     assert sentence in done.stderr
 
 
+def test_a_migration_of_run_history_is_refused_with_what_a_new_store_keeps(tmp_path: Path) -> None:
+    done = ldg("--home", tmp_path, "store", "migrate")
+    assert done.returncode == 2
+    assert "a PostgreSQL store keeps new runs only" in done.stderr
+
+
 @pytest.mark.slow
 def test_the_likeliest_partners_are_printed_with_names(office_home: Path) -> None:
     done = ldg("--home", office_home, "predict", "office", "node 0", "--top", "3")

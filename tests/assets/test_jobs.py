@@ -14,7 +14,7 @@ from dagster import (
 from assets.system import build_definitions
 from pipeline.settings import Settings
 
-JOBS = ("train_chosen", "refresh_results", "reproduce_paper", "backfill_archive")
+JOBS = ("train_chosen", "refresh_results")
 OFFICE = AssetKey(["office", "trained_models"])
 
 
@@ -49,37 +49,3 @@ def test_what_is_chosen_is_trained_with_the_config_and_counts_as_materialized(of
     for key in ("dyrep-concat", "dyrep-bilinear"):
         facts = json.loads((settings.lake.model("office", key) / "model.json").read_text())
         assert facts["settings"]["epochs"] == 2
-
-
-def test_the_archive_is_asked_for_by_one_backfill_of_the_days_that_are_missing(tmp_path: Path) -> None:
-    settings = Settings.from_environment(
-        {
-            "LDG_HOME": str(tmp_path),
-            "LDG_GITHUB_HISTORY": "2015-01-01",
-            "LDG_GITHUB_START": "2015-01-01",
-            "LDG_GITHUB_END": "2015-01-04",
-        }
-    )
-    definitions = build_definitions(settings)
-    with DagsterInstance.ephemeral() as instance:
-        assert launch(definitions, "backfill_archive", instance).success
-        (backfill,) = instance.get_backfills()
-        assert backfill.asset_backfill_data is not None
-        days = backfill.asset_backfill_data.target_subset
-        keys = days.get_partitions_subset(AssetKey("github_events")).get_partition_keys()
-        assert sorted(keys) == ["2015-01-01", "2015-01-02", "2015-01-03", "2015-01-04"]
-
-
-def test_days_out_of_order_fail_the_backfill_in_words(tmp_path: Path) -> None:
-    definitions = build_definitions(Settings(home=tmp_path))
-    days = {"ops": {"request_backfill": {"config": {"first": "2015-01-02", "last": "2015-01-01"}}}}
-    done = launch(definitions, "backfill_archive", DagsterInstance.ephemeral(), days)
-    (failure,) = [event for event in done.all_events if event.is_step_failure]
-    assert "they must be in this order" in str(failure.step_failure_data.error)
-
-
-def test_the_papers_job_says_what_it_needs_where_the_home_is_another(tmp_path: Path) -> None:
-    definitions = build_definitions(Settings(home=tmp_path))
-    done = launch(definitions, "reproduce_paper", DagsterInstance.ephemeral())
-    (failure,) = [event for event in done.all_events if event.is_step_failure]
-    assert "This home is not that of the paper's experiments" in str(failure.step_failure_data.error)

@@ -14,7 +14,7 @@ from pipeline.show.report import write_report
 from tests.small_world import VARIANTS, store_results
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>bold</b>"
-# A step that takes this long is not slow but broken; the measured figure is in benchmarks/report.py.
+# A step that takes this long is not slow but broken.
 BROKEN_STEP_MS = 2_000
 
 

@@ -1,12 +1,10 @@
-"""The system on a real PostgreSQL: services that lose power, a backup restored, a history brought along."""
+"""The system on a real PostgreSQL: services that lose power, a backup restored."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from dagster import AssetCheckKey, AssetKey, DagsterInstance, DagsterRunStatus
+from dagster import AssetKey, DagsterInstance, DagsterRunStatus
 
 from assets.headless.instance import HEADLESS, instance_of
 from assets.headless.steps import Step, materialize
@@ -17,17 +15,13 @@ from tests.postgres import Cluster, running_cluster
 from tests.services import Services
 from tests.whole_system import (
     OF_A_SERVER,
-    PATIENCE,
     copy_world,
     environment,
-    run_ldg,
-    start_ldg,
     wait_for,
 )
 
 pytestmark = pytest.mark.slow
 
-WELL_FORMED = AssetCheckKey(AssetKey(["github", "event_table"]), "well_formed")
 DAYS = ["2014-12-19", "2014-12-20"]
 
 
@@ -92,58 +86,3 @@ def test_services_that_lose_power_go_on_and_a_backup_is_restored(
         added = runs[: -len(history)]
         assert added
         assert all(HEADLESS.items() <= run.tags.items() for run in added)
-
-
-@pytest.mark.xdist_group("sample")
-def test_a_history_in_sqlite_is_the_same_in_postgresql(
-    sample_home: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "home"
-    shutil.copytree(sample_home / "dagster", home / "dagster")
-    address = cluster.create("migrated")
-    with store_of(home, "", monkeypatch) as instance:
-        before = history_of(instance)
-    answer = run_ldg("store", "migrate", environment=environment(home, LDG_STORE=address))
-    assert answer.startswith(f"Copied {len(before['runs'])} runs")
-    with store_of(home, address, monkeypatch) as instance:
-        assert history_of(instance) == before
-        (judged,) = instance.event_log_storage.get_asset_check_execution_history(WELL_FORMED, limit=1)
-        assert judged.event is not None
-        target = judged.event.get_dagster_event().asset_check_evaluation_data.target_materialization_data
-        assert target is not None
-        (materialization,) = instance.fetch_materializations(WELL_FORMED.asset_key, limit=1).records
-        assert target.storage_id == materialization.storage_id
-    again = start_ldg("store", "migrate", environment=environment(home, LDG_STORE=address))
-    assert "has runs already" in again.communicate(timeout=PATIENCE)[0]
-    assert again.returncode == 2
-
-
-def history_of(instance: DagsterInstance) -> dict[str, Any]:
-    """What a person sees of a history: runs, their logs, what was made when, what is switched on."""
-    runs = instance.get_run_records()
-    return {
-        "runs": [
-            (
-                one.dagster_run.run_id,
-                one.dagster_run.status,
-                one.dagster_run.tags,
-                one.start_time,
-                one.end_time,
-            )
-            for one in runs
-        ],
-        "logs": {
-            one.dagster_run.run_id: [
-                (event.timestamp, event.message or event.user_message)
-                for event in instance.all_logs(one.dagster_run.run_id)
-            ]
-            for one in runs
-        },
-        "made": {
-            key.to_user_string(): [
-                (record.timestamp, record.partition_key)
-                for record in instance.fetch_materializations(key, limit=1000).records
-            ]
-            for key in instance.all_asset_keys()
-        },
-    }

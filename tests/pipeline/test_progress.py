@@ -1,5 +1,10 @@
 """Progress is told in log lines with rate and remaining time."""
 
+import os
+import pty
+import subprocess
+import sys
+
 import pytest
 
 from pipeline import progress
@@ -23,6 +28,34 @@ def test_no_last_line_is_written_for_work_that_failed() -> None:
     with pytest.raises(RuntimeError), Progress("reading", total=1, unit="files", log=lines.append):
         raise RuntimeError
     assert lines == []
+
+
+WORK_IN_WORK = """
+from pipeline import progress
+progress.SECONDS_BETWEEN_GLANCES = 0
+with progress.Progress("days", 2, "files") as days, progress.Progress("hours", 3, "hours") as hours:
+    days.advance()
+    hours.advance()
+    progress.terminal_bars().refresh()
+    print("a result")
+"""
+
+
+def test_work_within_work_has_two_bars_in_a_terminal_and_none_in_what_is_printed() -> None:
+    ours, terminal = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", WORK_IN_WORK],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        check=True,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
+    )
+    drawn = os.read(ours, 1 << 16).decode()
+    os.close(terminal)
+    os.close(ours)
+    assert "days: 1/2 files" in drawn
+    assert "hours: 1/3 hours" in drawn
+    assert done.stdout == b"a result\n"
 
 
 @pytest.mark.parametrize(

@@ -44,13 +44,3 @@ def markdown_cell(cell: Cell) -> str:
 def folded(summary: str, body: str) -> str:
     """Wrap a text in a collapsed section."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n</details>\n"
-
-
-def markdown_blocks(text: str) -> list[str]:
-    """Split a Markdown text into headings, paragraphs and tables."""
-    return text.strip().split("\n\n")
-
-
-def is_table_block(block: str) -> bool:
-    """Return whether a Markdown block is a table."""
-    return block.startswith("|")

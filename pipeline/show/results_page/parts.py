@@ -8,7 +8,7 @@ from pipeline.text import printable_document
 
 HEAD = "<!-- Written by `ldg page`; change the code, not this page. -->\n"  # first line of both pages
 BEYOND = "<!-- beyond the paper -->\n"  # start of the second part
-FOLLOWED = "<!-- followed: written by `python -m benchmarks.following --year` -->\n"  # start of the third
+FOLLOWED = "<!-- followed: measured with `benchmarks/following` of version 0.3 -->\n"  # start of the third
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import followed_crowd
-from benchmarks.followed_crowd import MEASURED_DAY, lane_of, prepare
 from model.following import rem
 from model.following.lane import Model
 from model.following.rem import RemFollower
@@ -16,6 +14,8 @@ from pipeline.following.forecasts import forecast_rows
 from pipeline.following.scores import happened, listed_ranks, scored_communications
 from pipeline.following.window import DAY, end_of
 from pipeline.results.pairs import Pairs
+from tests import followed_crowd
+from tests.followed_crowd import MEASURED_DAY, lane_of, prepare
 
 FEW_PEOPLE, MANY_PEOPLE = 60, 1_100
 YESTERDAY = MEASURED_DAY - DAY

@@ -14,6 +14,7 @@ from model.when.hazard import (
     forecast_masses,
     learn_hazard,
     negative_log_likelihood,
+    one_cycle,
 )
 from model.when.memory import node_waits, remember_waits
 from model.when.settings import HazardSettings
@@ -140,3 +141,17 @@ def test_the_likelihood_is_that_of_a_coin_tossed_for_each_bin() -> None:
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         HazardSettings(**wrong)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 9, 10, 11])
+def test_the_learning_rate_reaches_its_peak_and_ends_low_in_any_number_of_steps(steps: int) -> None:
+    optimizer, schedule = one_cycle(torch.nn.Linear(5, 1), 3e-3, 1e-2, steps)
+    rates = []
+    for _ in range(steps):
+        rates.append(schedule.get_last_lr()[0])
+        optimizer.step()
+        schedule.step()
+    assert all(0 < rate <= 3e-3 for rate in rates)
+    if steps > 1:
+        assert max(rates) > 2.9e-3
+        assert rates[-1] < 1e-6

@@ -10,7 +10,6 @@ from pipeline.following.window import (
     end_of,
     file_day_span,
     newest_complete_day,
-    window_between,
     window_until,
 )
 
@@ -27,14 +26,6 @@ def test_a_window_has_so_many_days_and_ends_with_its_last() -> None:
     assert (len(window), window.first, list(window)[-1]) == (90, date(2025, 12, 2), date(2026, 3, 1))
     with pytest.raises(ValueError, match="first 2026-03-02 is after last 2026-03-01"):
         Window(date(2026, 3, 2), date(2026, 3, 1))
-
-
-def test_days_that_are_none_or_out_of_order_are_refused() -> None:
-    assert list(window_between("2015-02-28", "2015-03-01")) == [date(2015, 2, 28), date(2015, 3, 1)]
-    with pytest.raises(ValueError, match="take days such as 2013-01-31, not 'soon'"):
-        window_between("soon", "2015-01-01")
-    with pytest.raises(ValueError, match="must be in this order"):
-        window_between("2015-01-02", "2015-01-01")
 
 
 def test_a_day_ends_where_the_next_begins_also_when_files_were_named_in_pacific_time() -> None:

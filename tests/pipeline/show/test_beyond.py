@@ -9,9 +9,8 @@ from pipeline.lake import Lake
 from pipeline.results.warehouse import build_warehouse
 from pipeline.show.results_page import beyond, calibration, write_results_page
 from pipeline.show.results_page.evidence import Difference
-from pipeline.show.results_page.followed import write_followed_part
 from pipeline.show.results_page.measured import Measured, read_measured
-from pipeline.show.results_page.parts import BEYOND, HEAD, Parts, read_parts
+from pipeline.show.results_page.parts import BEYOND, FOLLOWED, HEAD, Parts, read_parts
 from pipeline.show.results_page.places import evidence_of
 from tests.small_world import store_results
 
@@ -130,11 +129,13 @@ def test_a_home_renews_the_part_that_it_has_trainings_for(
 ) -> None:
     page = tmp_path / "results.md"
     for path in (page, evidence_of(page)):
-        path.write_text(f"the paper's part\n\n{BEYOND}\nan earlier part\n", encoding="utf-8")
+        path.write_text(
+            f"the paper's part\n\n{BEYOND}\nan earlier part\n\n{FOLLOWED}\na year\n", encoding="utf-8"
+        )
     for _ in range(2):
         write_results_page(rem_results, page)
-        assert read_parts(page) == Parts("the paper's part\n", text)
-        assert read_parts(evidence_of(page)) == Parts("the paper's part\n", evidence_of_rem)
+        assert read_parts(page) == Parts("the paper's part\n", text, "a year\n")
+        assert read_parts(evidence_of(page)) == Parts("the paper's part\n", evidence_of_rem, "a year\n")
         assert not page.with_suffix("").exists()
 
 
@@ -162,42 +163,3 @@ def test_a_home_without_relational_event_models_leaves_their_part_as_it_is(tmp_p
         parts = read_parts(path)
         assert parts.beyond == "an earlier part\n"
         assert title in parts.papers
-
-
-YEAR = """\
-## Followed through 2013
-
-Four accounts, trained once.
-
-| online | all |
-|---|---|
-| rem | 1.5 |
-
-Week by week, rem is ahead in 3 of 4 weeks.
-
-| as forecast | all |
-|---|---|
-| rem | 2.5 |
-
-Week by week, rem is ahead in 2 of 4 weeks.
-"""
-
-
-def test_a_followed_year_is_told_in_one_paragraph_and_its_tables_are_evidence(tmp_path: Path) -> None:
-    page = tmp_path / "results.md"
-    for path in (page, evidence_of(page)):
-        path.write_text(f"the paper's part\n\n{BEYOND}\nbeyond it\n", encoding="utf-8")
-    for _ in range(2):
-        write_followed_part(YEAR, page)
-        first, behind = read_parts(page), read_parts(evidence_of(page))
-        assert (
-            (first.papers, first.beyond)
-            == (behind.papers, behind.beyond)
-            == ("the paper's part\n", "beyond it\n")
-        )
-        assert first.followed == (
-            "## Followed through 2013\n\nFour accounts, trained once. Week by week, rem is ahead in 3 of 4 "
-            "weeks. Every predictor, quarter by quarter, is on the page of "
-            "[evidence](results-evidence.md#followed-through-2013).\n"
-        )
-        assert behind.followed == YEAR.replace("Four accounts, trained once.\n\n", "")

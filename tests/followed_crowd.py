@@ -1,20 +1,13 @@
-"""A crowd that is followed: one day scored, learned on and forecast, in a network of any size.
-
-People do ten things each in ninety days (`benchmarks.crowd`). The model has read the days before, and its
-weights are those before the first step: what a day costs does not depend on them. It is made in a process of
-its own, so that the peak memory of the day is the day's.
+"""A crowd that is followed, in a network of any size: people with ten events each (`benchmarks.crowd`), and a
+model that has read the days before one day with its initial weights.
 """
 
-import tempfile
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import polars as pl
 
 from benchmarks.crowd import START, TYPE_SHARES, TYPES, crowd
-from benchmarks.measure import Measured, alone, peak, size_of
-from model.following.day import Chain
 from model.following.lane import Lane, Model
 from model.following.rem import RemFamily, RemFollower, family_of
 from model.history.events import frequent_types, seconds_of_day, seconds_of_week
@@ -25,8 +18,7 @@ from pipeline.following.chance import Chance
 from pipeline.following.choice import PEOPLE, Choice
 from pipeline.following.digest import digest_of
 from pipeline.following.events import FOLLOWED_EVENTS, FollowedDays
-from pipeline.following.record import DayRecord
-from pipeline.following.rule import JUDGED_DAYS, FollowRule
+from pipeline.following.rule import JUDGED_DAYS
 from pipeline.following.scores import happened
 from pipeline.following.window import DAY, Window, file_day_span
 from pipeline.lake import Lake
@@ -83,24 +75,3 @@ def untrained(family: RemFamily, nodes: int, past: pl.DataFrame) -> RemFollower:
     reading.skip(past.height)
     follower.history = reading.history
     return follower
-
-
-def day_after(lane: Lane) -> None:
-    """Score, learn on and forecast the measured day, as the chain of days does."""
-    chosen_on = lane.choice.chosen_on
-    yesterday = DayRecord(MEASURED_DAY - DAY, "", chosen_on, None, 0, 0.0)
-    rule = FollowRule(nodes=len(lane.choice.names))
-    chain = Chain(lane.lake, rule, chosen_on, None, {chosen_on: lane.choice}, {chosen_on: [lane]})
-    chain.make(MEASURED_DAY, yesterday)
-
-
-def followed_day(variant: str, nodes: int) -> Measured:
-    """One day of a crowd of `nodes`: seconds of processor, peak memory, bytes of what is kept of it."""
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        alone(prepare, home, nodes, variant)
-        lane, before = lane_of(home, nodes, variant), size_of(home)
-        started = process_time()
-        day_after(lane)
-        seconds = process_time() - started
-        return {"seconds": seconds, "peak bytes": peak(), "kept bytes": size_of(home) - before}
