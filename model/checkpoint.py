@@ -1,6 +1,6 @@
 """Checkpoint files: safetensors with a JSON header, written atomically and validated when read.
 
-A checksum covers the header's text as well as the name, type, shape and bytes of every tensor.
+The checksum covers the header text and the name, dtype, shape and bytes of every tensor.
 """
 
 import hashlib

@@ -72,7 +72,7 @@ class Forecaster(ABC):
 
     @staticmethod
     def position_before(at: datetime | None, stream: Stream, learned: int) -> int:
-        """Return the number of events before `at`; raise ValueError if `at` is zoned or below `learned`."""
+        """Return the number of events before `at`; ValueError if `at` has a zone or is too early."""
         if at is None:
             return len(stream)
         if at.tzinfo is not None:

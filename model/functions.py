@@ -50,10 +50,8 @@ def softplus(x: Tensor) -> Tensor:
 
 
 def elu_(x: Tensor, scratch: Tensor | None = None) -> Tensor:
-    """Compute ELU in place.
-
-    Large inputs use max(x, exp(min(x, 0)) − 1), a third of the cost of torch's expm1-based kernel.
-    exp2 costs half of exp.
+    """Compute ELU in place; large inputs as max(x, exp(min(x, 0)) − 1), a third of the cost of torch's ELU,
+    which uses expm1; exp2 costs half of exp.
     """
     if of_a_seed(x) <= FEW and in_whole_vectors(x):
         return torch.nn.functional.elu_(x)

@@ -27,10 +27,9 @@ def log_density(
 ) -> Tensor:
     """Compute log(λ·exp(−survival)) of each event's node in `ends` (B) with every node: (S, B, N).
 
-    `survival` (S, T + 1) is the running sum of survival terms, each a mean over sampled non-events. The integral
-    since the pair's later clock is a difference of this sum, scaled by (N − 2)/HORIZON.
-
-    The logarithm preserves the order where exp(−survival) would underflow to ties.
+    `survival` (S, T + 1) is the running sum of survival terms, each a mean over sampled non-events. The
+    integral since the pair's later clock is a difference of this sum, times (N − 2)/HORIZON. The logarithm
+    preserves the order where exp(−survival) would underflow to ties.
     """
     events, nodes = batch.versions.shape
     rows = torch.from_numpy(batch.versions)  # (B, N)

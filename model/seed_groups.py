@@ -1,9 +1,8 @@
-"""A training cut into groups of seeds, which learn apart and are joined before anything is kept of them.
+"""Training of seeds in separate groups, whose checkpoints are merged into one.
 
-A seed's numbers do not depend on the seeds beside it. Each group learns to the end of its epochs, with a
-checkpoint of its own; joined, these are the checkpoint of the training that was never cut, which has nothing
-left to learn and writes its files. Only how wide rows of attention are depends on all seeds: whoever joins
-them walks along the stream once, without learning, to see where rows are widened.
+A seed's results do not depend on the other seeds. Each group trains all its epochs with its own checkpoint.
+The merged checkpoint equals that of an undivided training, which then only has to write its files. Only the
+width of attention rows depends on all seeds: merging replays the stream once, without training, to find it.
 """
 
 from collections.abc import Sequence
@@ -25,16 +24,16 @@ from pipeline.results.trained import CHECKPOINT
 from pipeline.variants import Variant
 
 OF_THE_STREAM = ("position", "clock")
-EMPTY = {"order": NOBODY, "values": 0.0, "bias": ABSENT}  # what a slot of attention holds that nobody has
+EMPTY = {"order": NOBODY, "values": 0.0, "bias": ABSENT}  # contents of an unused attention slot
 
 
 def group_checkpoint(folder: Path, seeds: Sequence[int]) -> Path:
-    """Where a group of seeds keeps its checkpoint."""
+    """Return the path of a group's checkpoint."""
     return folder / f"checkpoint-{seeds[0]}-{seeds[-1]}.safetensors"
 
 
 def group_checkpoints(folder: Path) -> list[Path]:
-    """Those of all groups, of this cut or another."""
+    """Return the checkpoints of all groups in `folder`, including other divisions into groups."""
     return list(folder.glob("checkpoint-*.safetensors"))
 
 
@@ -46,9 +45,9 @@ def learn_group(
     log: Log | None,
     threads: int,
 ) -> bool:
-    """Let the seeds of `settings`, a group, learn to the end of their epochs; False if they all stop before.
+    """Train the seeds of `settings`, one group, for all epochs; return False if all of them stop early.
 
-    Such a group has no end to be joined: the training has to be done uncut.
+    Such a group cannot be merged: the training must run undivided.
     """
     torch.set_num_threads(threads)
     run = new_run(load_stream(dataset_folder, variant.relation), variant, settings)
@@ -72,9 +71,7 @@ def join_groups(
     groups: Sequence[tuple[int, ...]],
     folder: Path,
 ) -> None:
-    """Write the checkpoint of the training with all seeds from those of its groups; CheckpointError if one
-    does not fit.
-    """
+    """Merge the checkpoints of all groups into one; raise CheckpointError if one does not match."""
     stream = load_stream(dataset_folder, variant.relation)
     run = new_run(stream, variant, settings)
     parts = []
@@ -87,7 +84,7 @@ def join_groups(
 
 
 def slots_along(run: Run) -> dict[int, int]:
-    """How many slots the rows of attention have when all seeds learn together, after so many events."""
+    """Return the slots per attention row of an undivided training, by stream position."""
     stream, settings = run.stream, run.settings
     state = initial_state(stream, run.variant, run.d, generators(settings.seeds, "start"))
     slots = {0: state.attention.order.shape[2]}
@@ -99,7 +96,7 @@ def slots_along(run: Run) -> dict[int, int]:
 
 
 def joined(parts: Sequence[dict[str, Tensor]], slots: dict[int, int]) -> dict[str, Tensor]:
-    """The tensors of checkpoints as those of one with all their seeds."""
+    """Merge the tensors of the groups' checkpoints; `slots` is the row width by position."""
     tensors = {}
     for name, first in parts[0].items():
         prefix, _, last = name.rpartition(".")
@@ -116,7 +113,7 @@ def joined(parts: Sequence[dict[str, Tensor]], slots: dict[int, int]) -> dict[st
 
 
 def widened(rows: Tensor, slots: int, empty: float) -> Tensor:
-    """Rows of attention (S, N, C, …) with so many slots, further ones empty; those in use are no more."""
+    """Return attention rows (S, N, C, …) padded with `empty` or cut to `slots`; used slots always fit."""
     seeds, nodes, present, *types = rows.shape
     wide = rows.new_full((seeds, nodes, slots, *types), empty)
     wide[:, :, :present] = rows[:, :, :slots]
@@ -124,7 +121,7 @@ def widened(rows: Tensor, slots: int, empty: float) -> Tensor:
 
 
 def joined_header(run: Run, parts: Sequence[CheckpointHeader]) -> CheckpointHeader:
-    """Where all seeds stand, whose groups are through; they count as having learned one after the other."""
+    """Merge the headers of finished groups; training seconds are added up."""
     first = parts[0]
     stopped = [entry for part in parts for entry in part.stopped]
     return CheckpointHeader(
