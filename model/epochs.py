@@ -69,7 +69,7 @@ def learn_batch(run: Run, stop: int) -> None:
     named = run.parameters.views(flat)
     advance = advance_state
     if run.state.is_large:
-        from model.large.advance import advance_large as advance  # compiled: only where it is needed
+        from model.large.advance import advance_large as advance  # imported lazily: compiles with numba
     outcome = advance(run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True)
     losses = torch.stack([outcome.events, outcome.non_events, outcome.kl], dim=1) / (stop - start)  # (S, 3)
     (gradient,) = torch.autograd.grad(losses.sum(), flat)

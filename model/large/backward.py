@@ -154,8 +154,8 @@ def undo_encoder(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, g
 def undo_rows(b: int, end: int, plan: Plan, tape: Tape, grads: Gradients) -> None:
     """Backpropagate normalization and softmax of a node's row of S: `d_rows` becomes that before the event.
 
-    `d_near` holds the gradients of the maximal products softmax(S)·W_h z of eq. 3. Only argmax neighbours have
-    one, but through softmax all entries of the row get a gradient.
+    `d_near` holds the gradients of the maximal products softmax(S)·W_h z of eq. 3. Only argmax neighbours
+    have one, but through softmax all entries of the row get a gradient.
     """
     width, slot = plan.width[b, end], plan.slot[b, end]
     first, start = plan.near_first[b, end], grads.row_first[b, end]

@@ -174,7 +174,7 @@ def fill_reads(plan: Plan, reads: np.ndarray) -> int:
 
 @compiled
 def sort_by_row(rows: np.ndarray, first: np.ndarray, order: np.ndarray) -> None:
-    """Counting sort: fill `order` (n) with indices of `rows` (n) by row, `first` (R + 1) with CSR offsets."""
+    """Sort by counting: fill `order` (n) with indices of `rows` (n) by row, `first` (R + 1) with offsets."""
     for row in range(len(first)):
         first[row] = 0
     for i in range(len(rows)):
