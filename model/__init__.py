@@ -1,6 +1,6 @@
-"""Models of event tables: `train` a variant, `load` it, and let it predict.
+"""The Python API: `train` a variant on an event table, `load` it, and predict.
 
-`import model` imports no torch; the first use of `train` or `load` does.
+`import model` does not import torch; the first use of `train` or `load` does.
 """
 
 from importlib import import_module
@@ -23,7 +23,7 @@ ROOMS = {
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a function or a class
-    """Import what is asked for when it is asked for."""
+    """Import a public name on first access; raise AttributeError for any other name."""
     if name not in ROOMS:
         raise AttributeError(f"module 'model' has no attribute {name!r}")
     return getattr(import_module(ROOMS[name]), name)

@@ -1,7 +1,7 @@
-"""A batch of events laid out before the model sees it: everything that no parameter touches.
+"""Batch plans: everything about a batch of events that does not depend on the parameters.
 
-Clocks, neighbours, and which version of a row of Z is current depend on the stream alone; so does what
-chance draws. S: seeds, N: nodes, B: events, K: slots.
+Clocks, neighbours, row versions of Z and random draws depend only on the stream and the generators. S: seeds,
+N: nodes, B: events, K: slots.
 """
 
 from dataclasses import dataclass
@@ -23,34 +23,34 @@ WAITING_SCALES = (50.0, 7.0, 15.0, 15.0)  # days, hours, minutes, seconds
 
 @dataclass
 class Step:
-    """One event as the loop wants it."""
+    """The precomputed indices of one event for the event loop."""
 
     uv: Tensor  # (2)
     rows: Tensor  # (S·2): rows u and v of each seed, counted over seeds and nodes
     width: int  # slots of the wider of the two rows before the event
-    neighbours: np.ndarray  # (S·2, K) rows of W_h Z seen as (S·N, d)
-    slots: Tensor | None = None  # (S, 2, 1): where the pair's entries are, when the attention may change
+    neighbours: np.ndarray  # (S·2, K): row indices into W_h Z as (S·N, d)
+    slots: Tensor | None = None  # (S, 2, 1): slots of the pair, if this event may change the attention
     width_after: int = 0
     share: Tensor | None = None  # (S, 2): DyRep's b
     loss: Tensor | None = None  # (S, 2): DyRep's x, for an association
-    applies: Tensor | None = None  # (S): where the rule applies, if not everywhere
+    applies: Tensor | None = None  # (S): seeds to which the rule applies; None for all
 
 
 @dataclass
 class Batch:
-    """Consecutive events and what the stream alone says of them.
+    """Consecutive events with their parameter-independent inputs.
 
-    Embeddings are kept as versions of rows of Z instead of copies of Z: row i < N is node i before the
-    batch, rows N + 2b and N + 2b + 1 are u and v after event b.
+    Embeddings are stored as versions of rows of Z, not as copies of Z: row i < N is node i before the batch,
+    rows N + 2b and N + 2b + 1 are u and v after event b.
     """
 
-    now: np.ndarray  # (B): how many events of the stream passed before each
+    now: np.ndarray  # (B): number of stream events before each event
     u: np.ndarray  # (B)
     v: np.ndarray
     kinds: Tensor  # (B)
     waiting: Tensor  # (B, 2, 4)
     versions: np.ndarray  # (B, N): the row of each node's embedding before each event
-    heard: np.ndarray  # (B, N): how many events of the stream had passed at each node's clock
+    heard: np.ndarray  # (B, N): number of stream events up to each node's clock
     steps: list[Step]
 
     def __len__(self) -> int:
@@ -58,8 +58,9 @@ class Batch:
 
 
 def advance_clocks(stream: Stream, variant: Variant, state: State, stop: int) -> Batch:
-    """Lay out the events from the state's position to `stop`; the state's position, clocks and neighbours
-    move on to `stop` with it.
+    """Plan the events from the state's position to `stop`.
+
+    Side effect: advances the position, clocks and neighbours of `state` to `stop`.
     """
     start, nodes = state.position, stream.nodes
     u, v, k = stream.u[start:stop], stream.v[start:stop], stream.k[start:stop]
@@ -100,7 +101,7 @@ def advance_clocks(stream: Stream, variant: Variant, state: State, stop: int) ->
 
 
 def waiting_features(seconds: np.ndarray) -> Tensor:
-    """Waiting times as days, hours, minutes and seconds, scaled: (…, 4)."""
+    """Split waiting times into scaled days, hours, minutes and seconds: (…, 4)."""
     days, rest = np.divmod(seconds, 86400)
     hours, rest = np.divmod(rest, 3600)
     minutes, rest = np.divmod(rest, 60)
@@ -117,8 +118,9 @@ def join_and_plan(
     uv: Tensor,
     rows: Tensor,
 ) -> Step:
-    """One event's neighbours before it, and where its pair's attention is stored after it; the two are given
-    slots in each other's row where the event makes them neighbours.
+    """Return the plan of one event: neighbours before it and attention slots of the pair after it.
+
+    Allocates slots for u and v in each other's rows if the event makes them neighbours.
     """
     neighbours, width = attention.neighbours(u, v)
     seeds, nodes = attention.count.shape
@@ -149,18 +151,18 @@ def join_and_plan(
 
 
 def share_of_associates(degrees: np.ndarray) -> np.ndarray:
-    """1/deg of a batch's nodes, and 0 for those without associates."""
+    """Return 1/degree of each node, 0 for nodes without associates."""
     return np.where(degrees > 0, 1 / np.maximum(degrees, 1), 0.0)
 
 
 @dataclass(frozen=True)
 class Chance:
-    """Everything random in a batch, drawn by each seed's own generator."""
+    """The random draws of a batch, from each seed's own generator."""
 
-    others: Tensor  # (S, B, 2, NON_EVENTS): partners for u and for v that did not interact with them
-    noise: Tensor | None  # (B, S, 2, r'): Gumbel noise, none outside training
-    words: Tensor | None = None  # (S, B, 2): what senders are drawn from, in a large network
-    senders: int = SENDERS  # how many stand for all in the first pass of a large network
+    others: Tensor  # (S, B, 2, NON_EVENTS): sampled non-event partners of u and of v
+    noise: Tensor | None  # (B, S, 2, r'): Gumbel noise, None outside training
+    words: Tensor | None = None  # (S, B, 2): random words for sender sampling, in large networks
+    senders: int = SENDERS  # sample size of the first pass in a large network
 
 
 def draw_chance(
@@ -172,7 +174,7 @@ def draw_chance(
     noisy: bool,
     senders: int = SENDERS,
 ) -> Chance:
-    """Non-events never name u or v; each seed draws as much whatever the seeds beside it do."""
+    """Draw the random numbers of a batch; non-events exclude u and v, seeds draw independently."""
     u, v = torch.from_numpy(stream.u[start:stop]), torch.from_numpy(stream.v[start:stop])
     low, high = torch.minimum(u, v)[:, None, None], torch.maximum(u, v)[:, None, None]
     others, noise, words = [], [], []

@@ -1,6 +1,6 @@
-"""Training state on disk: safetensors with a JSON header, written whole, refused when it does not fit.
+"""Checkpoint files: safetensors with a JSON header, written atomically and validated when read.
 
-A checksum covers the header's text as well as the name, type, shape and bytes of every tensor.
+The checksum covers the header text and the name, dtype, shape and bytes of every tensor.
 """
 
 import hashlib
@@ -21,17 +21,17 @@ from pipeline.lake import replacing
 
 REMEDY = "remove it, or train with start_over=True, to begin again"
 
-# A tensor's type and sizes. A name in the place of a size stands for any size, the same wherever it returns.
+# A tensor's dtype and sizes. A string stands for any size; equal strings stand for equal sizes.
 Shape = tuple[torch.dtype, tuple[int | str, ...]]
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be resumed from, with the reason and what to do."""
+    """An unusable checkpoint, with the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class CheckpointHeader:
-    """Where a training stands, beside its tensors."""
+    """The training progress in a checkpoint's JSON header."""
 
     identity: dict[str, Any]
     epoch: int
@@ -47,24 +47,24 @@ msgspec.json.Decoder(CheckpointHeader)
 
 
 def write_tensors(tensors: dict[str, Tensor], header: dict[str, Any], path: Path) -> None:
-    """Write named tensors and a JSON header, whole or not at all."""
+    """Write named tensors and a JSON header atomically."""
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     text = json.dumps(header)
     with replacing(path) as temporary:
-        # Its `save_file` writes a file of its own beside ours first: left by a kill, nobody would know it.
+        # Not `save_file`: it creates its own temporary file, which a kill would leave behind.
         metadata = {HEADER: text, CHECKSUM: checksum(text, tensors)}
         content = save(tensors, metadata)
         header_bytes, start = sorted_header(content)
-        with temporary.open("wb") as file:  # the tensors may be large: they are not copied
+        with temporary.open("wb") as file:  # avoids a copy of possibly large tensors
             file.write(header_bytes)
             file.write(memoryview(content)[start:])
 
 
 def sorted_header(content: bytes) -> tuple[bytes, int]:
-    """Return the header of a safetensors file with its metadata sorted, and where the tensors begin.
+    """Return the header of a safetensors file with sorted metadata, and the offset of the tensors.
 
-    safetensors writes metadata in an order that differs from call to call. A file begins with the length of
-    its header in 8 bytes and the header as JSON, filled up with spaces to a multiple of 8.
+    safetensors writes metadata in a nondeterministic order. A file begins with the header's length in 8 bytes
+    and the header as JSON, padded with spaces to a multiple of 8.
     """
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:start])
@@ -75,10 +75,10 @@ def sorted_header(content: bytes) -> tuple[bytes, int]:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Named tensors and JSON header of a file of `write_tensors`; a damaged one is refused.
+    """Return the tensors and JSON header of a file; raise CheckpointError if it is damaged.
 
-    The files of a finished training may be of an earlier version, whose checksum is in the header and leaves
-    the header out: they are read, since `model.json` says the same. `read_checkpoint` refuses such a file.
+    Finished trainings may have the earlier checksum, which is stored in the header and does not cover it.
+    They are accepted here because `model.json` repeats the header; `read_checkpoint` rejects them.
     """
     try:
         if path.is_dir():
@@ -96,14 +96,14 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             matches = header.get(EARLIER_CHECKSUM) == earlier_checksum(tensors)
         if not matches:
             raise ValueError("its content does not match its own checksum")
-    # A header nested without end is a RecursionError, a tensor that torch cannot hold another RuntimeError.
+    # RuntimeError includes RecursionError (deeply nested header) and tensors that torch cannot represent.
     except (SafetensorError, ValueError, TypeError, RuntimeError, OSError) as error:
         raise CheckpointError(f"{path} is damaged ({error}): {REMEDY}") from error
     return tensors, header
 
 
 def read_checkpoint(path: Path, identity: dict[str, Any]) -> tuple[dict[str, Tensor], CheckpointHeader]:
-    """Tensors and header of a checkpoint, if it is whole and of the training with this `identity`."""
+    """Return tensors and header; raise CheckpointError if damaged or of another `identity`."""
     tensors, values = read_tensors(path)
     if EARLIER_CHECKSUM in values:
         raise CheckpointError(
@@ -118,17 +118,17 @@ def read_checkpoint(path: Path, identity: dict[str, Any]) -> tuple[dict[str, Ten
 
 
 def prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """`tensors` under names that begin with `prefix`."""
+    """Return `tensors` with `prefix` added to each name."""
     return {prefix + name: tensor for name, tensor in tensors.items()}
 
 
 def of_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Those of `tensors` whose names begin with `prefix`, without it."""
+    """Return the tensors whose names begin with `prefix`, with the prefix removed."""
     return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def check_identity(stored: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
-    """Refuse a checkpoint of another dataset, variant, settings or version, naming what differs."""
+    """Raise CheckpointError, naming the differences, if the stored identity differs from the expected one."""
     differing = [
         f"{key} is {stored.get(key)!r} there and {value!r} here"
         for key, value in expected.items()
@@ -139,7 +139,7 @@ def check_identity(stored: dict[str, Any], expected: dict[str, Any], path: Path)
 
 
 def check_shapes(tensors: Mapping[str, Tensor], expected: Mapping[str, Shape], path: Path) -> None:
-    """Refuse tensors that are missing, that nobody expects, or that have another type or other sizes."""
+    """Raise CheckpointError if tensors are missing, unexpected, or have the wrong dtype or shape."""
     wrong = [f"{name} is missing" for name in expected if name not in tensors]
     sizes: dict[str, int] = {}
     for name, tensor in tensors.items():
@@ -159,14 +159,14 @@ def check_shapes(tensors: Mapping[str, Tensor], expected: Mapping[str, Shape], p
 
 
 def discard(path: Path) -> None:
-    """Remove a checkpoint, if there is one; a folder in its place is nobody's to remove but its owner's."""
+    """Remove a checkpoint if it exists; raise CheckpointError if the path is a folder."""
     if path.is_dir():
         raise CheckpointError(f"{path} is a folder where a checkpoint belongs: move or remove it yourself")
     path.unlink(missing_ok=True)
 
 
 def checksum(header: str, tensors: dict[str, Tensor]) -> str:
-    """SHA-256 of a header's text and of all tensors, by name."""
+    """Return the SHA-256 of the header text and of all tensors in order of name."""
     total = hashlib.sha256(header.encode())
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -176,7 +176,7 @@ def checksum(header: str, tensors: dict[str, Tensor]) -> str:
 
 
 def earlier_checksum(tensors: dict[str, Tensor]) -> str:
-    """SHA-256 of the tensors' names and bytes alone."""
+    """Return the SHA-256 of tensor names and bytes, without header, types and shapes."""
     total = hashlib.sha256()
     for name in sorted(tensors):
         total.update(name.encode())
@@ -185,5 +185,5 @@ def earlier_checksum(tensors: dict[str, Tensor]) -> str:
 
 
 def bytes_of(tensor: Tensor) -> bytes:
-    """A tensor's numbers as they lie in memory."""
+    """Return the raw bytes of a tensor."""
     return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""

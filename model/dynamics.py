@@ -1,8 +1,8 @@
-"""How a batch of events moves embeddings and attention (eqs. 2–4): the part of the model that is sequential.
+"""The sequential part of the model: updates of embeddings and attention by events (eqs. 2–4).
 
-`EventLoop` carries all seeds through a batch that `model.batches` laid out, and gradients back through it.
-The embedding update is here; what moves S is an attention of `model.attention.registry`, each with its
-forward and its backward. The whole loop is one operation to automatic differentiation.
+`EventLoop` runs all seeds forward through a batch planned by `model.batches`, and gradients backward. It
+updates the embeddings; an attention of `model.attention.registry` updates S, with its own forward and
+backward. Autograd sees the whole loop as one operation.
 
 Names: `d_x` is the gradient of the loss with respect to `x`; `w_t` is w transposed. S: seeds, N: nodes, B:
 events, K: slots, r: edge types, d: width; dimension 1 of an event's tensors holds u and v.
@@ -24,12 +24,12 @@ from model.layers import Linear
 
 
 class EventLoop:
-    """Carries the embeddings and the attention of all seeds through one batch, and gradients back."""
+    """One batch's forward and backward pass over embeddings and attention, for all seeds."""
 
     def __init__(
         self, batch: Batch, z: Tensor, attention: Attention, named: dict[str, Tensor], differentiable: bool
     ) -> None:
-        """`z` (S, N, d): the embeddings before the batch, which stay as they are; `attention` moves."""
+        """Keep `z` (S, N, d), the embeddings before the batch, unchanged; `attention` is updated in place."""
         self.batch, self.before, self.attention, self.differentiable = batch, z, attention, differentiable
         self.edge_types = attention.pair_shape[3]
         self.w_update = torch.cat([named[f"update.{part}"] for part in ("attention", "self", "waiting")], 1)
@@ -39,7 +39,7 @@ class EventLoop:
         self.outputs: list[Tensor] = []
 
     def run(self) -> tuple[Tensor, Tensor | None]:
-        """The versions of Z's rows (S, N + 2B, d) and, with a learned graph, the logits (B, S, 2, r')."""
+        """Return the row versions of Z (S, N + 2B, d) and, with a learned graph, logits (B, S, 2, r')."""
         tensors = [self.w_update, self.w_neighbour, *self.attention.weights.values()]
         if self.differentiable:
             versions, logits = Unrolled.apply(self, *tensors)
@@ -49,7 +49,7 @@ class EventLoop:
         return versions, logits if self.attention.has_gradient else None
 
     def forward(self, tensors: list[Tensor]) -> tuple[Tensor, Tensor | None]:
-        """All events in order."""
+        """Process all events in order."""
         weights = dict(zip(self.attention.weights, tensors[2:], strict=True))
         self.update, self.neighbour = Linear(tensors[0]), Linear(tensors[1])
         self.z = z = self.before.clone()
@@ -74,7 +74,7 @@ class EventLoop:
         return torch.cat(versions, dim=1), self.attention.logits()
 
     def felt(self, step: Step, projected: np.ndarray) -> Tensor:
-        """h^S of u and v, eq. 3: (S, 2, r·d)."""
+        """Return the aggregated neighbour features h^S of u and v, eq. 3: (S, 2, r·d)."""
         weights, bias = self.attention.softmax(step), self.attention.bias.numpy()
         felt = aggregate(weights, bias, step.rows.numpy(), step.neighbours, projected)
         if self.differentiable:
@@ -82,9 +82,9 @@ class EventLoop:
         return felt.features
 
     def backward(self, d_versions: Tensor, d_logits: Tensor) -> list[Tensor]:
-        """Gradients of the tensors given to `forward`, walking the batch backwards.
+        """Return the gradients of the tensors given to `forward`, from the last event to the first.
 
-        `d_z` and `d_projected` hold, for every node, the gradient of its row at the event being undone.
+        `d_z` and `d_projected` hold, for every node, the gradient of its row at the current event.
         """
         seeds, nodes, d = self.z.shape
         felt_width = self.edge_types * d
@@ -123,7 +123,7 @@ class Unrolled(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:  # noqa: ANN401
-        """Undo the loop."""
+        """Run the loop's backward pass."""
         loop: EventLoop = ctx.loop  # ty: ignore[missing-attribute]
         with torch.no_grad():
             return None, *loop.backward(*gradients)

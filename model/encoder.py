@@ -1,10 +1,9 @@
 """LDG's encoder (eqs. 7–10): logits of S_uv and S_vu from all embeddings, with the gradient written out.
 
-Only edges into u and v are ever used, so one event costs 2(N − 1) first-pass edges. The products of weights
-that do not change within a batch are folded once per batch by automatic differentiation; what follows per
-event is explicit, because at d = 32 the bookkeeping of automatic differentiation costs more than the
-arithmetic. Every layer keeps what its own gradient needs, and gives it: `forward` in stream order, then
-`backward` in reverse, then `gradients`.
+Only edges into u and v are used, so one event costs 2(N − 1) first-pass edges. Products of weights are
+constant within a batch; they are folded once, under autograd. The gradients of each event are written by
+hand, because at d = 32 the overhead of autograd exceeds the arithmetic. Every layer stores the activations
+that its gradient needs. Call `forward` in stream order, then `backward` in reverse order, then `gradients`.
 
 Names: `d_x` is the gradient of the loss with respect to `x`; `w_t` is w transposed. S: seeds, N: nodes, d:
 width, r': edge types of the prior.
@@ -25,7 +24,7 @@ T = TypeVar("T")
 
 
 class Workspace:
-    """Memory that outlives a batch: fresh pages for every event cost as much as filling them."""
+    """Buffers reused across batches, because page faults on new memory cost as much as filling it."""
 
     def __init__(self) -> None:
         self.blocks: dict[str, Tensor] = {}
@@ -33,13 +32,13 @@ class Workspace:
         self.threads = 1  # of the engine for large networks
 
     def of_seed(self, row: int, make: Callable[[], T]) -> T:
-        """What a seed keeps by itself from batch to batch."""
+        """Return the persistent object of one seed, created by `make` on first use."""
         if row not in self.of_seeds:
             self.of_seeds[row] = make()
         return self.of_seeds[row]
 
     def block(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """Memory of this shape, with anything in it; a longer block of this name serves as well."""
+        """Return an uninitialized buffer whose first dimension is at least `shape[0]`."""
         block = self.blocks.get(name)
         if block is None or block.shape[1:] != shape[1:] or len(block) < shape[0] or block.dtype != dtype:
             block = self.blocks[name] = torch.empty(shape, dtype=dtype)
@@ -47,7 +46,7 @@ class Workspace:
 
 
 def encoder_shapes(variant: Variant, d: int) -> Shapes:
-    """Shapes of the encoder's networks; `pair` are the bilinear W¹ and W² (receiver, sender, feature)."""
+    """Return the encoder's shapes; `pair` are the bilinear W¹ and W² (receiver, sender, feature)."""
     bilinear = variant.of_encoder == BILINEAR
     pair = d if bilinear else 2 * d
     shapes = network_shapes("encoder.node1", d, d) | network_shapes("encoder.edge1", pair, d)
@@ -62,7 +61,7 @@ def encoder_shapes(variant: Variant, d: int) -> Shapes:
 
 
 def folded_weights(variant: Variant, named: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The encoder's weights as the event loop wants them.
+    """Return the encoder's weights in the form that the event loop uses.
 
     A bilinear layer followed by a linear one is one bilinear map: `pair` W and `w1` become `fold` (S, d,
     d·d), from (receiver) to (sender, output).
@@ -89,7 +88,7 @@ class BilinearIncoming:
         self.tape: list[tuple[Tensor, Tensor]] = []
 
     def forward(self, nodes: Tensor, h: Tensor, out: Tensor) -> None:
-        """Sums before the ELU into `out` (S, N, 2·d), from h¹ of u and v (S, 2, d) and of all nodes."""
+        """Write pre-activations to `out` (S, N, 2·d), from h¹ of u and v (S, 2, d) and of all nodes."""
         seeds, _, d = nodes.shape
         mixed = self.fold.forward(nodes).view(seeds, 2, d, d)  # (S, receiver, sender, output)
         mixed = mixed.transpose(1, 2).reshape(seeds, d, 2 * d)
@@ -98,7 +97,7 @@ class BilinearIncoming:
             self.tape.append((nodes, mixed))
 
     def backward(self, uv: Tensor, d_sums: Tensor, h: Tensor, d_h: Tensor) -> None:
-        """Add to `d_h` (S, N, d) what `d_sums` (S, N, 2·d) says of senders and of the receivers u and v."""
+        """Add the gradients of senders and receivers from `d_sums` (S, N, 2·d) to `d_h` (S, N, d)."""
         nodes, mixed = self.tape.pop()
         seeds, count, d = h.shape
         d_mixed = torch.bmm(h.transpose(1, 2), d_sums).view(seeds, d, 2, d).transpose(1, 2)
@@ -107,7 +106,7 @@ class BilinearIncoming:
         d_h.index_add_(1, uv, self.fold.backward(nodes, d_mixed.reshape(seeds, 2, d * d)))
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients by the names of the weights."""
+        """Return the gradients by weight name."""
         return {"edge1.fold": self.fold.d_w(), "edge1.b1": self.d_bias()}
 
 
@@ -124,7 +123,7 @@ class ConcatIncoming:
         self.tape: list[Tensor] = []
 
     def forward(self, nodes: Tensor, h: Tensor, out: Tensor) -> None:
-        """Sums before the ELU into `out` (S, N, 2·d), from h¹ of u and v (S, 2, d) and of all nodes."""
+        """Write pre-activations to `out` (S, N, 2·d), from h¹ of u and v (S, 2, d) and of all nodes."""
         senders = torch.bmm(h, self.of_senders)  # (S, N, d)
         receivers = self.of_receivers.forward(nodes)
         seeds, count, d = h.shape
@@ -133,7 +132,7 @@ class ConcatIncoming:
             self.tape.append(nodes)
 
     def backward(self, uv: Tensor, d_sums: Tensor, h: Tensor, d_h: Tensor) -> None:
-        """Add to `d_h` (S, N, d) what `d_sums` (S, N, 2·d) says of senders and of the receivers u and v."""
+        """Add the gradients of senders and receivers from `d_sums` (S, N, 2·d) to `d_h` (S, N, d)."""
         nodes = self.tape.pop()
         by_receiver = d_sums.view(*h.shape[:2], 2, h.shape[2])
         d_senders, d_receivers = by_receiver.sum(2), by_receiver.sum(1)  # (S, N, d), (S, 2, d)
@@ -142,7 +141,7 @@ class ConcatIncoming:
         d_h.index_add_(1, uv, self.of_receivers.backward(nodes, d_receivers))
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients by the names of the weights."""
+        """Return the gradients by weight name."""
         d_w = torch.cat([self.d_of_senders(), self.of_receivers.d_w()], dim=1)
         return {"edge1.w1": d_w, "edge1.b1": self.of_receivers.d_b()}
 
@@ -166,8 +165,9 @@ class IncomingEdges:
         )
 
     def forward(self, b: int, uv: Tensor, nodes: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        """From h¹ of u and v (S, 2, d) and of all nodes (S, N, d): the mean over edges into u and into v, and
-        the edges (u, v) and (v, u), both (S, 2, d).
+        """Return the mean over edges into u and into v, and the edges (u, v) and (v, u), both (S, 2, d).
+
+        Inputs: h¹ of u and v (S, 2, d) and of all nodes (S, N, d).
         """
         seeds, count, d = h.shape
         at = b if self.undone else 0
@@ -178,12 +178,12 @@ class IncomingEdges:
         elu_(edges, self.scratch.view_as(edges))
         by_edge = edges.view(seeds, count, 2, d)
         block = by_edge.index_select(1, uv)  # (S, sender u v, receiver u v, d)
-        loops = block.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (S, 2, d): self-loops are no edges
+        loops = block.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (S, 2, d): self-loops to subtract
         pair = block.flip(2).diagonal(dim1=1, dim2=2).transpose(1, 2).contiguous()  # (S, edge uv vu, d)
         return (by_edge.sum(1) - loops) / (count - 1), pair
 
     def backward(self, b: int, uv: Tensor, d_mean: Tensor, d_pair: Tensor, h: Tensor, d_h: Tensor) -> None:
-        """Add to `d_h` (S, N, d): each edge into u or v feeds the mean; (u, v) and (v, u) feed `pair` too."""
+        """Add to `d_h` (S, N, d) the gradients through the mean and through the pair's edges."""
         seeds, count, d = h.shape
         hidden, by_edge = self.hidden[b], self.edges[b].view(seeds, count, 2, d)
         d_incoming = d_mean / (count - 1)
@@ -201,7 +201,7 @@ class IncomingEdges:
         self.first.backward(uv, d_sums, h, d_h)
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients by the names of the weights."""
+        """Return the gradients by weight name."""
         return {**self.first.gradients(), "edge1.w2": self.d_w2(), "edge1.b2": self.d_b2()}
 
 
@@ -217,7 +217,7 @@ class BilinearPair:
         self.tape: list[tuple[Tensor, Tensor, Tensor | None]] = []
 
     def forward(self, nodes: Tensor, skip: Tensor | None) -> Tensor:
-        """Sums before the ELU for edges (u, v) and (v, u), from states of u and v, all (S, 2, d)."""
+        """Return pre-activations of edges (u, v) and (v, u) from the states of u and v, all (S, 2, d)."""
         seeds, _, d = nodes.shape
         mixed = self.fold.forward(nodes.flip(1)).view(2 * seeds, d, d)
         sums = torch.bmm(nodes.view(2 * seeds, 1, d), mixed).view(seeds, 2, d) + self.b1
@@ -229,7 +229,7 @@ class BilinearPair:
         return sums
 
     def backward(self, d_sums: Tensor) -> tuple[Tensor, Tensor | None]:
-        """d_nodes and d_skip of the last event not yet undone."""
+        """Return d_nodes and d_skip of the latest event on the tape."""
         nodes, mixed, skip = self.tape.pop()
         seeds, _, d = nodes.shape
         self.d_sums.append(d_sums)
@@ -243,7 +243,7 @@ class BilinearPair:
         return d_nodes, self.skip.backward(skip, d_sums)
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients by the names of the weights."""
+        """Return the gradients by weight name."""
         d_weights = {
             f"{self.edge}.fold": self.fold.d_w(),
             f"{self.edge}.b1": torch.cat(self.d_sums, 1).sum(1, keepdim=True),
@@ -252,7 +252,7 @@ class BilinearPair:
 
 
 class ConcatPair:
-    """The first layer of the last edge network: a linear map of u, v and, if there is one, `skip`."""
+    """The first layer of the last edge network: a linear map of u, v and, with two passes, `skip`."""
 
     def __init__(self, weights: dict[str, Tensor], edge: str, undone: int) -> None:
         self.edge, self.undone = edge, undone
@@ -260,7 +260,7 @@ class ConcatPair:
         self.tape: list[Tensor] = []
 
     def forward(self, nodes: Tensor, skip: Tensor | None) -> Tensor:
-        """Sums before the ELU for edges (u, v) and (v, u), from states of u and v, all (S, 2, d)."""
+        """Return pre-activations of edges (u, v) and (v, u) from the states of u and v, all (S, 2, d)."""
         parts = [nodes, nodes.flip(1)] if skip is None else [nodes, nodes.flip(1), skip]
         inputs = torch.cat(parts, dim=2)
         if self.undone:
@@ -268,7 +268,7 @@ class ConcatPair:
         return self.linear.forward(inputs)
 
     def backward(self, d_sums: Tensor) -> tuple[Tensor, Tensor | None]:
-        """d_nodes and d_skip of the last event not yet undone."""
+        """Return d_nodes and d_skip of the latest event on the tape."""
         inputs = self.tape.pop()
         d = d_sums.shape[2]
         d_inputs = self.linear.backward(inputs, d_sums)
@@ -276,7 +276,7 @@ class ConcatPair:
         return d_nodes, d_inputs[:, :, 2 * d :] if inputs.shape[2] > 2 * d else None
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients by the names of the weights."""
+        """Return the gradients by weight name."""
         return {f"{self.edge}.w1": self.linear.d_w(), f"{self.edge}.b1": self.linear.d_b()}
 
 
@@ -291,7 +291,7 @@ class LastEdges:
         self.tape: list[tuple[Tensor, Tensor]] = []
 
     def forward(self, nodes: Tensor, skip: Tensor | None) -> Tensor:
-        """Logits (S, 2, r') from the states of u and v and the first-pass edges between them (S, 2, d)."""
+        """Return logits (S, 2, r') from states of u and v and the first-pass edges between them (S, 2, d)."""
         hidden = elu_(self.first.forward(nodes, skip))
         output = elu_(self.second.forward(hidden))
         if self.undone:
@@ -299,14 +299,14 @@ class LastEdges:
         return self.out.forward(output)
 
     def backward(self, d_logits: Tensor) -> tuple[Tensor, Tensor | None]:
-        """d_nodes and d_skip of the last event not yet undone."""
+        """Return d_nodes and d_skip of the latest event on the tape."""
         hidden, output = self.tape.pop()
         d_second = elu_gradient(self.out.backward(output, d_logits), output)
         d_first = elu_gradient(self.second.backward(hidden, d_second), hidden)
         return self.first.backward(d_first)
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients by the names of the weights."""
+        """Return the gradients by weight name."""
         return {
             **self.first.gradients(),
             f"{self.edge}.w2": self.second.d_w(),
@@ -317,12 +317,12 @@ class LastEdges:
 
 
 class Encoder:
-    """The encoder of one batch of events. It keeps h¹ of all nodes and refreshes it two rows at a time."""
+    """The encoder of one batch of events; h¹ of all nodes is cached and updated two rows at a time."""
 
     def __init__(
         self, variant: Variant, weights: dict[str, Tensor], z: Tensor, workspace: Workspace, undone: int
     ) -> None:
-        """`z` (S, N, d): all embeddings before the batch; `undone`: how many events will be, 0 for none."""
+        """Compute h¹ of `z` (S, N, d); `undone` is the number of events to backpropagate, 0 for none."""
         two_pass, bilinear = variant.passes == 2, variant.of_encoder == BILINEAR
         self.undone = undone
         self.node1 = Network(weights, "node1", undone, view=True)
@@ -333,7 +333,7 @@ class Encoder:
         self.tape: list[Tensor] = []
 
     def forward(self, b: int, uv: Tensor) -> Tensor:
-        """Logits of S_uv and S_vu (S, 2, r') by Z before event `b` of the batch: eqs. 8–10."""
+        """Return logits of S_uv and S_vu (S, 2, r') from Z before event `b`: eqs. 8–10."""
         nodes = self.h.index_select(1, uv)  # (S, 2, d)
         if self.undone:
             self.tape.append(nodes)
@@ -343,7 +343,7 @@ class Encoder:
         return self.last.forward(self.node2.forward(mean), pair)
 
     def backward(self, b: int, uv: Tensor, d_logits: Tensor) -> None:
-        """Undo `forward` and the refreshing after it: h¹ and its gradient are those before the event."""
+        """Backpropagate event `b`; restore h¹ and update its gradient to those before the event."""
         self.h.index_copy_(1, uv, self.tape.pop())
         d_nodes, d_pair = self.last.backward(d_logits)
         if self.incoming is None or self.node2 is None:
@@ -353,21 +353,21 @@ class Encoder:
         self.incoming.backward(b, uv, self.node2.backward(d_nodes), d_pair, self.h, self.d_h)
 
     def refresh(self, uv: Tensor, new: Tensor) -> None:
-        """h¹ of u and v from their new embeddings (S, 2, d): eq. 7."""
+        """Recompute h¹ of u and v from their new embeddings (S, 2, d): eq. 7."""
         self.h.index_copy_(1, uv, self.node1.forward(new))
 
     def refresh_backward(self, uv: Tensor, d_new: Tensor) -> Tensor:
-        """`d_new` and what h¹ of u and v adds to it; they start without a gradient before the event."""
+        """Return `d_new` plus the gradient through h¹ of u and v, whose own gradient is reset to zero."""
         d_new = self.node1.backward(self.d_h.index_select(1, uv), onto=d_new)
         self.d_h.index_fill_(1, uv, 0.0)
         return d_new
 
     def start_backward(self) -> None:
-        """Begin with no gradient of h¹ after the batch."""
-        self.d_h = torch.zeros_like(self.h)  # of the rows that are current at the event being undone
+        """Initialize the gradient of h¹ to zero."""
+        self.d_h = torch.zeros_like(self.h)  # of the rows that are current at the event in progress
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients by the names of the folded weights, once every event is undone."""
+        """Return the gradients by folded weight name; call after `backward` of every event."""
         self.node1.backward(self.d_h)  # h¹ of all nodes before the batch
         d_weights = self.node1.gradients() | self.last.gradients()
         for layer in (self.incoming, self.node2):

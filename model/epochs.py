@@ -1,4 +1,4 @@
-"""Epochs of all seeds of a variant at once: an optimizer step per batch, and what each epoch is worth."""
+"""The training loop for all seeds at once: optimizer steps and evaluation of each epoch."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Log = Callable[[str], None]
 
 
 def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
-    """All epochs that are left, with a checkpoint every few minutes and after each epoch."""
+    """Train the remaining epochs; write a checkpoint every few minutes and after each epoch."""
     stream, settings = run.stream, run.settings
     validation, test = stream.splits
     started = time.monotonic()
@@ -34,7 +34,7 @@ def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
         save_run(run, checkpoint)
         saved = time.monotonic()
 
-    # An epoch passes the validation period twice: ranked, and learned from.
+    # An epoch processes the validation period twice: once to rank, once to train.
     left = (settings.epochs - run.epoch) * (len(stream) + test - validation) - run.state.position
     with Progress(f"train {run.variant.key}", left, "events", log) as progress:
         while run.epoch < settings.epochs:
@@ -48,7 +48,7 @@ def learn(run: Run, checkpoint: Path, log: Log | None) -> None:
 
 
 def learn_next(run: Run, end: int, progress: Progress) -> None:
-    """Learn from the next batch of events before `end`; keep a snapshot of attention where one is wanted."""
+    """Train on the next batch before `end`; store an attention snapshot at snapshot positions."""
     start = run.state.position
     stop = min(start + run.settings.batch, end)
     learn_batch(run, stop)
@@ -58,7 +58,9 @@ def learn_next(run: Run, end: int, progress: Progress) -> None:
 
 
 def learn_batch(run: Run, stop: int) -> None:
-    """One optimizer step on the events up to `stop`; seeds whose loss or gradient is not finite stop."""
+    """Take one optimizer step on the events up to `stop`; stop seeds with a non-finite loss or gradient.
+
+    Raise RuntimeError if every seed has stopped."""
     start = run.state.position
     flat = run.parameters.flat.detach().requires_grad_()
     chance = draw_chance(
@@ -67,7 +69,7 @@ def learn_batch(run: Run, stop: int) -> None:
     named = run.parameters.views(flat)
     advance = advance_state
     if run.state.is_large:
-        from model.large.advance import advance_large as advance  # compiled: only where it is needed
+        from model.large.advance import advance_large as advance  # imported lazily: compiles with numba
     outcome = advance(run.stream, run.variant, named, run.state, stop, chance, run.workspace, learn=True)
     losses = torch.stack([outcome.events, outcome.non_events, outcome.kl], dim=1) / (stop - start)  # (S, 3)
     (gradient,) = torch.autograd.grad(losses.sum(), flat)
@@ -82,7 +84,7 @@ def learn_batch(run: Run, stop: int) -> None:
 
 
 def stop_seed(run: Run, row: int, start: int, stop: int, losses: Tensor, gradient: Tensor) -> None:
-    """Remember why a seed stopped; its weights stay those of its last good step."""
+    """Record why a seed stopped; its weights stay those of its last finite step."""
     run.stopped[run.settings.seeds[row]] = {
         "reason": "loss is not finite" if not losses.isfinite().all() else "gradient is not finite",
         "epoch": run.epoch + 1,
@@ -100,7 +102,7 @@ def stop_seed(run: Run, row: int, start: int, stop: int, losses: Tensor, gradien
 
 
 def adam_step(run: Run, gradient: Tensor) -> None:
-    """Adam on all seeds that go on, at once; the encoder's weights decay, ψ stays in its range."""
+    """Apply Adam to all active seeds, with weight decay for the encoder and ψ clamped to RATE_RANGE."""
     settings, flat = run.settings, run.parameters.flat
     first, second = run.moments
     beta1, beta2 = settings.betas
@@ -117,18 +119,17 @@ def adam_step(run: Run, gradient: Tensor) -> None:
 
 
 def loss_note(run: Run) -> str:
-    """The last step's loss terms, averaged over the seeds that go on."""
+    """Format the last step's loss terms, averaged over active seeds."""
     events, non_events, kl = run.losses[-1][run.alive].mean(0).tolist()
     return f"epoch {run.epoch + 1}, loss {events:.3f} events {non_events:.3f} non-events {kl:.3f} KL"
 
 
 def measure(run: Run, progress: Progress) -> None:
-    """Validation and test MAR after an epoch; each seed chooses the epoch with its best validation MAR.
+    """Compute validation and test MAR of an epoch; keep the epoch with the best validation MAR per seed.
 
-    Both are ranked with the state as it was left by learning, carried on. Before the test period, learning
-    goes on through the validation period, on a branch: the next epoch has never seen those events. The run's
-    own state is then that of the next epoch. A large network's is large, so that none is held for longer than
-    it is needed: those of an epoch that is no longer chosen are freed before the test period is ranked.
+    Ranking continues from the state that training left. For the test period, a branch of the run is first
+    trained on the validation period, so that the next epoch does not see those events. The run's own state
+    is reset for the next epoch. States of large networks are large: unused ones are freed early.
     """
     stream, seeds = run.stream, run.settings.seeds
     validated = Learned(run.parameters.flat.clone(), run.state)
@@ -153,7 +154,7 @@ def measure(run: Run, progress: Progress) -> None:
 
 
 def mean_ranks(run: Run, learned: Learned, stop: int, progress: Progress) -> list[float]:
-    """MAR of each seed on the communications from what was learned to `stop`."""
+    """Return each seed's MAR on the ranked communications from the learned state's position to `stop`."""
     start = learned.state.position
     ranks = rank_until(run, learned, stop, run.settings.seeds, progress)
     communications = torch.from_numpy(run.stream.k[start:stop] == COMMUNICATION)
@@ -161,6 +162,6 @@ def mean_ranks(run: Run, learned: Learned, stop: int, progress: Progress) -> lis
 
 
 def of_alive(run: Run, mar: list[float]) -> list[float | None]:
-    """MAR of the seeds that go on, if it is a number."""
+    """Return MAR per seed, None for stopped seeds and non-finite values."""
     pairs = zip(run.alive.tolist(), mar, strict=True)
     return [value if alive and np.isfinite(value) else None for alive, value in pairs]

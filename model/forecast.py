@@ -1,4 +1,4 @@
-"""Forecasts of a trained model: who is likely to be a node's next partner, with which probability."""
+"""Forecasts of a trained model: probabilities of a node's next communication partners."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -29,14 +29,14 @@ from pipeline.rem_variants import REMOVAL, RemVariant
 from pipeline.results.trained import DATASET, STATE, read_facts
 from pipeline.variants import Variant
 
-NEAREST = 3  # names that an error suggests
+NEAREST = 3  # names suggested in an error message
 
 
 class Forecaster(ABC):
-    """What every trained model can do: name a node's likeliest next partners.
+    """The common forecasting interface of trained models.
 
-    A family of models gives `probabilities`; names of nodes and the answer's form are the same for all.
-    `last_event` is the time of the last event of the data.
+    Subclasses implement `probabilities`; node lookup and the result type are shared. `last_event` is the time
+    of the last event of the data.
     """
 
     def __init__(self, dataset: str, names: Sequence[str], last_event: datetime | None = None) -> None:
@@ -45,15 +45,15 @@ class Forecaster(ABC):
 
     @abstractmethod
     def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
-        """Of each node (N), that it is the partner of `node` in its next communication at `at`."""
+        """Return each node's probability (N) to be the next communication partner of `node` at `at`."""
 
     def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> Prediction:
         """Forecast the likeliest partners of the next communication of `node`, the likeliest first.
 
-        A text is the name of a node if a node has that name, else a text of digits is a node's number; an int
-        is always a number. The forecast sees every event before `at` (none: every event there is).
-        Probabilities sum to 1 over all other nodes, of which the `top` are returned. Print the answer, or
-        take its `frame()`: columns `partner` (its name), `node` (its number) and `probability`.
+        A string is looked up as a node name first, then, if decimal, as a node number; an int is always a
+        number. The forecast uses all events before `at`, or all events if `at` is None. Probabilities sum to
+        1 over all other nodes; the `top` partners are returned. Print the result, or call its `frame()`:
+        columns `partner` (name), `node` (number) and `probability`.
         """
         if top < 1:
             raise ValueError(f"top takes 1 or more, not {top}")
@@ -73,7 +73,7 @@ class Forecaster(ABC):
 
     @staticmethod
     def position_before(at: datetime | None, stream: Stream, learned: int) -> int:
-        """How many events come before `at`; fewer than the model has `learned` from are refused."""
+        """Return the number of events before `at`; ValueError if `at` has a zone or is too early."""
         if at is None:
             return len(stream)
         if at.tzinfo is not None:
@@ -85,9 +85,9 @@ class Forecaster(ABC):
         return position
 
     def number_of(self, node: str | int) -> int:
-        """Return the number of a node given by name or number; an unknown one is refused.
+        """Return the number of a node given by name or number, as in `predict`.
 
-        The rule is that of `predict`.
+        Raise ValueError for an unknown node.
         """
         if isinstance(node, str):
             if node in self.nodes:
@@ -109,7 +109,7 @@ class Forecaster(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """What a finished training left for one seed: weights, and the state before the test period."""
+    """One seed of a finished training: weights, and the state before the test period."""
 
     variant: Variant
     seed: int
@@ -120,7 +120,7 @@ class Trained:
 
 
 class DensityForecaster(Forecaster):
-    """A trained DyRep, LDG, GCN or GAT: partners by conditional density, as the test period is ranked."""
+    """A trained DyRep, LDG, GCN or GAT: scores partners by conditional density, as in the test ranking."""
 
     def __init__(self, stream: Stream, names: Sequence[str], trained: Trained) -> None:
         super().__init__(stream.name, names, stream.moment(len(stream)))
@@ -131,7 +131,7 @@ class DensityForecaster(Forecaster):
         self.latest: tuple[int, Tensor | State] | None = None
 
     def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
-        """Densities normalized over all other nodes; + Freq averages them with the node's past partners."""
+        """Return densities normalized over other nodes; + Freq averages them with past frequencies."""
         log_density = self.log_density(node, self.position_of(at)).clone()
         log_density[node] = float("-inf")
         shares = log_density.softmax(0)
@@ -140,13 +140,13 @@ class DensityForecaster(Forecaster):
         return (shares / shares.sum()).numpy()
 
     def position_of(self, at: datetime | None) -> int:
-        """How many events the forecast sees: those before `at`."""
+        """Return the number of events before `at`, which the forecast uses."""
         return self.position_before(at, self.stream, self.trained.learned.state.position)
 
     def log_density(self, node: int, position: int) -> Tensor:
-        """Of `node` with everyone (N) after `position` events, with the stored weights.
+        """Return log densities of `node` with all nodes (N) after `position` events.
 
-        Kept from the latest call: densities of all pairs or, of a large network, the state they follow from.
+        Caches the densities of all pairs or, for a large network, the state at the latest position.
         """
         if self.latest is None or self.latest[0] != position:
             trained, named = self.trained, self.parameters.named
@@ -154,7 +154,7 @@ class DensityForecaster(Forecaster):
             random = generators((trained.seed,), "ranking")
             with torch.no_grad():
                 if state.is_large:
-                    from model.large.advance import carry  # compiled: only where it is needed
+                    from model.large.advance import carry  # imported lazily: compiles with numba
 
                     carry(
                         self.stream,
@@ -188,12 +188,12 @@ class DensityForecaster(Forecaster):
 
 
 def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
-    """The trained model in `folder`, ready to predict.
+    """Load the trained model in `folder` as a forecaster; the first of its seeds is used.
 
-    `dataset` is the folder of the event table it was trained on; where `folder` is `models/<dataset>/<key>`
-    of a home, or was trained on a frame, it is found by itself. Of several seeds the first one forecasts.
+    `dataset` is the folder of the event table it was trained on. It is optional if `folder` is
+    `models/<dataset>/<key>` of a home or the model was trained on a frame. Side effect: one torch thread.
     """
-    torch.set_num_threads(1)  # as in training, so that the bits are those of the stored predictions
+    torch.set_num_threads(1)  # as in training: reproduces the stored predictions bit by bit
     folder = Path(folder)
     summary = read_facts(folder)
     if summary is None:
@@ -217,7 +217,7 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
     if "of_ldg" in summary["variant"]:
         raise ValueError(f"{folder} holds {summary['key']}, which {REMOVAL}; train {RemVariant().key}")
     if "form" in summary["variant"]:
-        from model.rem.forecast import RemForecaster  # compiles its statistics: only where they are asked for
+        from model.rem.forecast import RemForecaster  # imported lazily: compiles with numba
 
         return RemForecaster(folder, table, summary, names)
     variant = Variant(**summary["variant"])
@@ -239,5 +239,5 @@ def load(folder: Path | str, dataset: Path | str | None = None) -> Forecaster:
 
 
 def home_of_training(folder: Path) -> Path:
-    """The home in which `folder` is `models/<dataset>/<key>`."""
+    """Return the home of a training folder `<home>/models/<dataset>/<key>`."""
     return folder.resolve().parents[2]

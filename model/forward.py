@@ -21,7 +21,7 @@ from pipeline.variants import Variant
 
 @dataclass
 class Losses:
-    """The terms of eq. 13, summed over a batch of events: one number per seed."""
+    """The terms of eq. 13 per seed, summed over a batch of events."""
 
     events: Tensor  # (S)
     non_events: Tensor  # (S)
@@ -30,7 +30,7 @@ class Losses:
 
 @dataclass
 class Outcome(Losses):
-    """A batch of events as the model saw it."""
+    """The losses of a batch, with the intermediates that ranking needs."""
 
     batch: Batch
     versions: Tensor  # (S, R, d)
@@ -48,7 +48,7 @@ def advance_state(
     workspace: Workspace,
     learn: bool,
 ) -> Outcome:
-    """Carry `state` through the events up to `stop`; with `learn` the losses have gradients in `named`."""
+    """Advance `state` in place through the events up to `stop`; with `learn`, losses are differentiable."""
     start = state.position
     with torch.set_grad_enabled(learn):
         if variant.is_recurrent:
@@ -76,7 +76,7 @@ def advance_in_batches(
     size: int,
     workspace: Workspace | None = None,
 ) -> Iterator[Outcome]:
-    """Carry `state` to `stop` without learning, `size` events at a time; every batch as the model saw it."""
+    """Advance `state` to `stop` without gradients, `size` events at a time; yield each batch's outcome."""
     workspace = workspace or Workspace()
     while state.position < stop:
         until = min(state.position + size, stop)
@@ -85,7 +85,7 @@ def advance_in_batches(
 
 
 def current_embeddings(variant: Variant, state: State, named: dict[str, Tensor]) -> Tensor:
-    """Z of every seed as the next event would see it: (S, N, d)."""
+    """Return the current embeddings Z of every seed: (S, N, d)."""
     if variant.is_recurrent:
         return state.z
     return gnn_embeddings(variant, state.z, adjacency_of(state.attention), named)
@@ -100,7 +100,7 @@ def advance_embeddings(
     workspace: Workspace,
     learn: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """Carry Z and S of `state` through `batch`; the versions of Z, and a learned graph's logits."""
+    """Advance Z and S of `state` through `batch`; return versions of Z and a learned graph's logits."""
     noise = None if chance.noise is None else chance.noise.to(state.z.dtype)
     undone = len(batch) if learn else 0
     passage = Passage(variant, state.attention, batch.kinds, named, noise, workspace, undone)

@@ -1,9 +1,9 @@
-"""Element-wise functions whose every result has the same bits wherever it stands in a tensor.
+"""Element-wise functions whose results are bit-identical at every position of a tensor.
 
-The library takes one path for whole vectors and another for a tensor's last few elements, and for most
-functions the two differ in the last bit: a seed's result would depend on how many seeds share its batch. exp
-and log1p have one path. The faster kernels are therefore used only where every seed (first dimension) fills
-whole vectors, which says nothing of the seeds beside it, and on one thread, which cuts no vector.
+Torch uses a SIMD kernel for whole vectors and a scalar one for a tensor's last elements. For most functions
+the two differ in the last bit, so that a seed's result would depend on the number of seeds in its batch. exp
+and log1p do not differ. The faster kernels are therefore used only if every seed (first dimension) fills
+whole vectors, and on one thread, which does not split vectors.
 """
 
 import math
@@ -11,47 +11,47 @@ import math
 import torch
 from torch import Tensor
 
-VECTOR = 32  # elements that the widest kernels take at once: two registers of 16 numbers
-FEW = 512  # elements of a seed up to which calls cost more than arithmetic
+VECTOR = 32  # elements per step of the widest kernels: two registers of 16 numbers
+FEW = 512  # elements per seed up to which call overhead exceeds arithmetic
 LOG2_E = math.log2(math.e)
 elu_backward = torch.ops.aten.elu_backward
 
 
 def in_whole_vectors(x: Tensor) -> bool:
-    """Whether no seed of `x` has elements in a tail."""
+    """Return whether `x` is contiguous and each seed fills whole vectors."""
     return of_a_seed(x) % VECTOR == 0 and x.is_contiguous()
 
 
 def of_a_seed(x: Tensor) -> int:
-    """How many elements of `x` belong to a seed."""
+    """Return the number of elements per seed."""
     return x.numel() // len(x)
 
 
 def sigmoid(x: Tensor) -> Tensor:
-    """1/(1 + exp(−x)), differentiable."""
+    """Compute 1/(1 + exp(−x)), differentiably."""
     return (torch.exp(-x) + 1).reciprocal()
 
 
 def sigmoid_(x: Tensor) -> Tensor:
-    """`sigmoid` in place, outside automatic differentiation."""
+    """Compute `sigmoid` in place, without autograd."""
     return x.sigmoid_() if in_whole_vectors(x) else x.neg_().exp_().add_(1.0).reciprocal_()
 
 
 def sigmoid_gradient(d_output: Tensor, output: Tensor) -> Tensor:
-    """Gradient before a sigmoid from the gradient after it and its output."""
+    """Return the gradient of a sigmoid's input from its output and the output's gradient."""
     if in_whole_vectors(output):
         return torch.ops.aten.sigmoid_backward(d_output, output)
     return d_output * output * (1 - output)
 
 
 def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)), differentiable, for exponents that exp can take."""
+    """Compute log(1 + exp(x)), differentiably; exp(x) must not overflow."""
     return torch.log1p(torch.exp(x))
 
 
 def elu_(x: Tensor, scratch: Tensor | None = None) -> Tensor:
-    """ELU in place. Of many elements, as max(x, exp(min(x, 0)) − 1): a third of the price of the library's,
-    which takes expm1 of everything; exp2 costs half of exp.
+    """Compute ELU in place; large inputs as max(x, exp(min(x, 0)) − 1), a third of the cost of torch's ELU,
+    which uses expm1; exp2 costs half of exp.
     """
     if of_a_seed(x) <= FEW and in_whole_vectors(x):
         return torch.nn.functional.elu_(x)
@@ -61,7 +61,7 @@ def elu_(x: Tensor, scratch: Tensor | None = None) -> Tensor:
 
 
 def elu_gradient(d_output: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
-    """Gradient before an ELU from the gradient after it and its output."""
+    """Return the gradient of an ELU's input from its output and the output's gradient."""
     if out is None:
         return elu_backward(d_output, 1.0, 1.0, 1.0, True, output)
     return elu_backward.grad_input(d_output, 1.0, 1.0, 1.0, True, output, grad_input=out)

@@ -1,4 +1,4 @@
-"""Static graph networks on the association graph (GCN and GAT): embeddings no event updates by itself."""
+"""Static graph networks (GCN and GAT): embeddings from the association graph, without per-event updates."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from pipeline.variants import Variant
 
 
 def adjacency_of(attention: AttentionRows) -> Tensor:
-    """Who is associated with whom, and everyone with themselves: (S, N, N) bool."""
+    """Return the adjacency matrix with self-loops: (S, N, N) bool."""
     seeds, nodes, _ = attention.order.shape
     adjacency = np.zeros((seeds, nodes, nodes), dtype=bool)
     s, i, slot = np.nonzero(attention.order != NOBODY)
@@ -21,21 +21,21 @@ def adjacency_of(attention: AttentionRows) -> Tensor:
 
 
 def gnn_embeddings(variant: Variant, features: Tensor, adjacency: Tensor, named: dict[str, Tensor]) -> Tensor:
-    """Z (S, N, d) by two layers over the graph as it is when the batch starts."""
+    """Compute Z (S, N, d) by two graph layers."""
     pass_on = PASS_ON[variant.attention]
     hidden = functional.relu(pass_on(features @ named["gnn.w1"], adjacency, named.get("gnn.a1")))
     return sigmoid(pass_on(hidden @ named["gnn.w2"], adjacency, named.get("gnn.a2")))
 
 
 def convolve(x: Tensor, adjacency: Tensor, _: Tensor | None) -> Tensor:
-    """Symmetrically normalized sum over neighbours."""
+    """Sum over neighbours with symmetric normalization (GCN)."""
     graph = adjacency.to(x.dtype)
     scale = graph.sum(2, keepdim=True).rsqrt()  # (S, N, 1)
     return scale * (graph @ (scale * x))
 
 
 def attend(x: Tensor, adjacency: Tensor, weights: Tensor | None) -> Tensor:
-    """Mean over neighbours, weighted by additive attention with `weights` (S, 2, d)."""
+    """Average over neighbours with additive attention, `weights` (S, 2, d) (GAT)."""
     assert weights is not None
     own, other = (x @ weights.transpose(1, 2)).unbind(2)  # (S, N) each
     scores = functional.leaky_relu(own.unsqueeze(2) + other.unsqueeze(1), 0.2)  # (S, N, N)

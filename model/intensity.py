@@ -9,7 +9,7 @@ LARGEST_EXPONENT = 75.0
 
 
 def symmetric_compatibility(compatibility: Tensor) -> Tensor:
-    """The compatibility that gives ½(g(z_u, z_v) + g(z_v, z_u)) in one evaluation.
+    """Return weights with which one evaluation gives ½(g(z_u, z_v) + g(z_v, z_u)).
 
     Bilinear Ω (S, 2, d, d) becomes its symmetric part; concat ω (S, 2, 2d) becomes the mean of its halves
     (S, 2, d).
@@ -21,7 +21,7 @@ def symmetric_compatibility(compatibility: Tensor) -> Tensor:
 
 
 def compatibility_of_pairs(z_u: Tensor, z_v: Tensor, symmetric: Tensor) -> Tensor:
-    """g of pairs of embeddings (S, B, d) for both kinds: (S, B, 2)."""
+    """Compute g of pairs of embeddings (S, B, d) for both kinds: (S, B, 2)."""
     if symmetric.dim() == 3:
         return (z_u + z_v) @ symmetric.transpose(1, 2)
     seeds, pairs, d = z_u.shape
@@ -30,7 +30,7 @@ def compatibility_of_pairs(z_u: Tensor, z_v: Tensor, symmetric: Tensor) -> Tenso
 
 
 def compatibility_with_all(z_u: Tensor, z: Tensor, kinds: Tensor, symmetric: Tensor) -> Tensor:
-    """g of B embeddings (S, B, d), each for its event's kind (B), with R rows (S, R, d): (S, B, R)."""
+    """Compute g of B embeddings (S, B, d), for their kinds (B), with all rows (S, R, d): (S, B, R)."""
     chosen = symmetric[:, kinds]  # (S, B, d) or (S, B, d, d)
     if symmetric.dim() == 3:
         own = (z_u * chosen).sum(2, keepdim=True)  # (S, B, 1)
@@ -43,5 +43,5 @@ def compatibility_with_all(z_u: Tensor, z: Tensor, kinds: Tensor, symmetric: Ten
 
 
 def intensity(compatibility: Tensor, rate: Tensor) -> Tensor:
-    """λ = ψ·softplus(g/ψ), with the exponent clamped so that no gradient overflows."""
+    """Compute λ = ψ·softplus(g/ψ); g/ψ is clamped so that gradients do not overflow."""
     return rate * softplus((compatibility / rate).clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT))

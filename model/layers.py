@@ -1,6 +1,6 @@
-"""Layers of the encoder whose gradients are written out: each remembers what its gradient needs.
+"""Layers of the encoder with hand-written gradients, which need stored activations.
 
-`forward` in stream order, then `backward` in reverse: what an event left is on top of the layer's `tape`.
+Call `forward` in stream order, then `backward` in reverse: `tape` is a stack of each event's activations.
 Names: `d_x` is the gradient of the loss with respect to `x`; `w_t` is w transposed. Rows are (S, R, ·) with S
 seeds; weights (S, a, b), biases (S, 1, b).
 """
@@ -16,10 +16,10 @@ Shapes = dict[str, tuple[int, ...]]  # of parameters of one seed, by name: input
 
 
 class Linear:
-    """x w + b of a few rows per event: the rows are kept, and the gradient of w is one product at the end.
+    """x w + b for a few rows per event; rows are stored, and the gradient of w is one product at the end.
 
-    w_t is a copy, or a view where `view` says so. The two round differently in the last bit: which one a
-    layer takes is part of its results.
+    w_t is a copy, or a view if `view` is set. The two round differently in the last bit, so the choice
+    affects results.
     """
 
     def __init__(self, w: Tensor, b: Tensor | None = None, view: bool = False) -> None:
@@ -29,35 +29,35 @@ class Linear:
 
     @cached_property
     def w_t(self) -> Tensor:
-        """w transposed, for walking backwards."""
+        """The transposed w, for the backward pass."""
         w_t = self.w.transpose(1, 2)
         return w_t if self.view else w_t.contiguous()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs of rows `x`."""
+        """Return the outputs of rows `x`."""
         return torch.bmm(x, self.w) if self.b is None else torch.baddbmm(self.b, x, self.w)
 
     def backward(self, x: Tensor, d_output: Tensor, onto: Tensor | None = None) -> Tensor:
-        """d_x of the rows that were given to `forward`, added onto `onto` if it is given."""
+        """Return d_x of the rows given to `forward`, plus `onto` if given; store rows for `d_w` and `d_b`."""
         self.keep(x, d_output)
         return torch.bmm(d_output, self.w_t) if onto is None else torch.baddbmm(onto, d_output, self.w_t)
 
     def keep(self, x: Tensor, d_output: Tensor) -> None:
-        """Keep rows for `d_w` and `d_b`; by itself where nobody wants their d_x."""
+        """Store rows for `d_w` and `d_b`; call directly if d_x is not needed."""
         self.inputs.append(x)
         self.d_outputs.append(d_output)
 
     def d_w(self) -> Tensor:
-        """Gradient of w."""
+        """Return the gradient of w."""
         return torch.cat(self.inputs, 1).transpose(1, 2) @ torch.cat(self.d_outputs, 1)
 
     def d_b(self) -> Tensor:
-        """Gradient of b."""
+        """Return the gradient of b."""
         return torch.cat(self.d_outputs, 1).sum(1, keepdim=True)
 
 
 class Total:
-    """The gradient of a weight or bias that meets all N rows in every event: added up at once."""
+    """An accumulated gradient of a weight or bias that is applied to all N rows in every event."""
 
     def __init__(self) -> None:
         self.value: Tensor | None = None
@@ -75,7 +75,7 @@ class Total:
         self.value = d_b if self.value is None else d_b + self.value
 
     def __call__(self) -> Tensor:
-        """What was added so far."""
+        """Return the accumulated gradient."""
         assert self.value is not None
         return self.value
 
@@ -90,7 +90,7 @@ class Network:
         self.tape: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs of rows `x` (S, R, d)."""
+        """Return the outputs of rows `x` (S, R, d)."""
         hidden = elu_(self.first.forward(x))
         output = elu_(self.second.forward(hidden))
         if self.undone:
@@ -98,14 +98,14 @@ class Network:
         return output
 
     def backward(self, d_output: Tensor, onto: Tensor | None = None) -> Tensor:
-        """d_x of the last rows not yet undone, added onto `onto` if it is given."""
+        """Return d_x of the latest rows on the tape, plus `onto` if given."""
         x, hidden, output = self.tape.pop()
         d_second = elu_gradient(d_output, output)
         d_first = elu_gradient(self.second.backward(hidden, d_second), hidden)
         return self.first.backward(x, d_first, onto)
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients by the names of the weights."""
+        """Return the gradients by weight name."""
         return {
             f"{self.name}.w1": self.first.d_w(),
             f"{self.name}.b1": self.first.d_b(),
@@ -115,5 +115,5 @@ class Network:
 
 
 def network_shapes(name: str, inputs: int, d: int) -> Shapes:
-    """The parameters of a `Network`, named after it."""
+    """Return the parameter shapes of the `Network` called `name`."""
     return {f"{name}.w1": (inputs, d), f"{name}.b1": (d,), f"{name}.w2": (d, d), f"{name}.b2": (d,)}

@@ -1,5 +1,6 @@
-"""The terms of the loss of a batch of events (eq. 13): λ of events, λ of sampled non-events, KL of the
-learned graph (eqs. 14–15). S: seeds, B: events, R: rows of versions of Z, d: width.
+"""Loss terms of a batch (eq. 13): λ of events, λ of sampled non-events, KL of the learned graph (eqs. 14–15).
+
+S: seeds, B: events, R: rows of versions of Z, d: width.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from pipeline.variants import Variant
 
 
 def event_intensities(versions: Tensor, batch: Batch, symmetric: Tensor, rate: Tensor) -> Tensor:
-    """λ of every event from the state before it, given versions of Z's rows (S, R, d): (S, B)."""
+    """Compute λ of every event from the state before it, given row versions of Z (S, R, d): (S, B)."""
     at = np.arange(len(batch))
     z_u = versions[:, torch.from_numpy(batch.versions[at, batch.u])]  # (S, B, d)
     z_v = versions[:, torch.from_numpy(batch.versions[at, batch.v])]
@@ -22,7 +23,7 @@ def event_intensities(versions: Tensor, batch: Batch, symmetric: Tensor, rate: T
 
 
 def survival_terms(versions: Tensor, batch: Batch, others: Tensor, symmetric: Tensor, rate: Tensor) -> Tensor:
-    """Sum of λ over each event's sampled non-events and both kinds, by their number per node: (S, B)."""
+    """Sum λ over each event's non-events and both kinds, divided by NON_EVENTS: (S, B)."""
     seeds, events = others.shape[:2]
     at = np.arange(events)
     ends = torch.from_numpy(
@@ -37,7 +38,7 @@ def survival_terms(versions: Tensor, batch: Batch, others: Tensor, symmetric: Te
 
 
 def divergence(variant: Variant, logits: Tensor) -> Tensor:
-    """KL of the edge types of both directions from the prior, up to the uniform prior's constant: (S)."""
+    """Sum KL(edge types ‖ prior) over events and directions, up to the uniform prior's constant: (S)."""
     log_q = logits.log_softmax(3)  # (B, S, 2, r')
     against = (
         torch.tensor(variant.prior_probabilities, dtype=logits.dtype).log()

@@ -1,4 +1,4 @@
-"""The trainable parameters of a variant: their shapes, their start, all seeds' values in a flat matrix."""
+"""The trainable parameters of a variant: shapes, initialization, and all seeds' values as a flat matrix."""
 
 import math
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from pipeline.variants import Variant
 
 WAITING = 4  # days, hours, minutes, seconds
 KINDS = 2
-BIAS_START = 0.1  # as NRI starts the biases of its networks
+BIAS_START = 0.1  # as in NRI's networks
 RATE_START = 0.5
 
 
 def intensity_shapes(variant: Variant, d: int) -> Shapes:
-    """Shapes of ψ and of the compatibility ω (concat) or Ω (bilinear)."""
+    """Return the shapes of ψ and of the compatibility ω (concat) or Ω (bilinear)."""
     compatibility = (KINDS, d, d) if variant.interaction == BILINEAR else (KINDS, 2 * d)
     return {"intensity.rate": (KINDS,), "intensity.compatibility": compatibility}
 
 
 def shapes_of(variant: Variant, d: int) -> Shapes:
-    """Name and shape of every parameter of one seed, inputs before outputs."""
+    """Return the name and shape of every parameter of one seed, inputs before outputs."""
     shapes = intensity_shapes(variant, d)
     if not variant.is_recurrent:
         shapes |= {"gnn.w1": (d, d), "gnn.w2": (d, d)}
@@ -42,12 +42,12 @@ def shapes_of(variant: Variant, d: int) -> Shapes:
 
 
 def count_parameters(variant: Variant, d: int) -> int:
-    """How many numbers one seed trains."""
+    """Return the number of trainable scalars per seed."""
     return sum(math.prod(shape) for shape in shapes_of(variant, d).values())
 
 
 def width_of(variant: Variant, d: int) -> int:
-    """The embedding's width: `d`, or what gives a wide concat model as many parameters as bilinear."""
+    """Return the embedding width: `d`, or for a wide variant the width that best matches bilinear's size."""
     if not variant.wide:
         return d
     bilinear = Variant(variant.name, BILINEAR, relation=variant.relation)
@@ -57,24 +57,24 @@ def width_of(variant: Variant, d: int) -> int:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Every seed's parameters: `flat` is (seeds, numbers), its named parts are views with seeds first."""
+    """All seeds' parameters: `flat` is (S, P); named parameters are views of it, seeds first."""
 
     shapes: Shapes
     flat: Tensor
 
     @cached_property
     def named(self) -> dict[str, Tensor]:
-        """Each parameter as a view of `flat`: (S, *shape)."""
+        """The parameters by name, as views of `flat`: (S, *shape)."""
         return self.views(self.flat)
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """The parts of any matrix laid out as `flat` (gradients, moments), by name."""
+        """Return named views of a matrix with the layout of `flat` (gradients, moments)."""
         parts = flat.split([math.prod(shape) for shape in self.shapes.values()], dim=1)
         pairs = zip(self.shapes.items(), parts, strict=True)
         return {name: part.view(len(flat), *shape) for (name, shape), part in pairs}
 
     def mask(self, prefix: str) -> Tensor:
-        """1 where a column of `flat` belongs to a parameter whose name starts with `prefix`: (numbers)."""
+        """Return 1 for columns of `flat` whose parameter name starts with `prefix`, else 0: (P)."""
         ones = [
             torch.full((math.prod(shape),), float(name.startswith(prefix)), dtype=self.flat.dtype)
             for name, shape in self.shapes.items()
@@ -85,7 +85,7 @@ class Parameters:
 def initial_parameters(
     variant: Variant, d: int, generators: list[torch.Generator], dtype: torch.dtype = torch.float32
 ) -> Parameters:
-    """Xavier-normal weights, drawn by each seed's own generator; ψ and biases at their constants."""
+    """Draw Xavier-normal weights with each seed's own generator; ψ and biases start at constants."""
     shapes = shapes_of(variant, d)
     rows = [
         torch.cat([initial(name, shape, generator).flatten() for name, shape in shapes.items()])
@@ -95,7 +95,7 @@ def initial_parameters(
 
 
 def initial(name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """The start of one parameter of one seed."""
+    """Return the initial value of one parameter of one seed."""
     if name == "intensity.rate":
         return torch.full(shape, RATE_START)
     if name.endswith((".b1", ".b2", ".b")):

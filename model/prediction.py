@@ -1,4 +1,4 @@
-"""The answer to a forecast: as a frame for programs, as lines of text for people."""
+"""The result of a forecast, as a frame or as printable text."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,25 +9,25 @@ import polars as pl
 from pipeline.results.predictions import along
 from pipeline.text import duration, printable
 
-NEAR_UNIFORM = 1.5  # times the uniform probability; a forecast whose highest is below it says almost nothing
+NEAR_UNIFORM = 1.5  # times the uniform probability; below this maximum, a forecast is called nearly uniform
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Prediction:
-    """Likeliest partners of a node's next communication, the likeliest first.
+    """The likeliest partners of a node's next communication, the likeliest first.
 
-    `print` shows a line per partner: rank, probability, name and, of a relational-event model, the expected
-    time and the reason. `notes` are sentences about the forecast as a whole, which follow the partners.
+    `print` shows one line per partner: rank, probability, name and, for a relational-event model, expected
+    time and reason. The sentences in `notes` concern the whole forecast and are printed last.
     """
 
-    node: str  # the name of the node asked about
+    node: str  # the source node's name
     partners: pl.DataFrame
     notes: tuple[str, ...] = ()
 
     def frame(self) -> pl.DataFrame:
         """Return the partners as a frame: `partner` (a name), `node` (its number), `probability`.
 
-        A relational-event model adds `why`, `contributions`, `edge_type`, `within_day` and `expected_days`.
+        Relational-event models add `why`, `contributions`, `edge_type`, `within_day` and `expected_days`.
         """
         return self.partners
 
@@ -41,7 +41,7 @@ class Prediction:
 
 
 def expected_time(within_day: float | None, expected_days: float | None) -> str:
-    """Say when to expect an event; nothing where no model has learned it."""
+    """Format the expected time of an event; an empty string if the model gives none."""
     if within_day is None or expected_days is None:
         return ""
     when = f"{expected_days:.0f} days" if expected_days >= 2 else f"{24 * expected_days:.0f} h"
@@ -49,7 +49,7 @@ def expected_time(within_day: float | None, expected_days: float | None) -> str:
 
 
 def uniform_note(probabilities: np.ndarray) -> tuple[str, ...]:
-    """Say that a forecast is close to uniform, if the highest of all `probabilities` is."""
+    """Return a note if the highest of `probabilities` is close to uniform, else an empty tuple."""
     candidates = len(probabilities)
     if candidates < 2 or probabilities.max() >= NEAR_UNIFORM / candidates:
         return ()
@@ -60,7 +60,7 @@ def uniform_note(probabilities: np.ndarray) -> tuple[str, ...]:
 
 
 def late_note(at: datetime | None, last_event: datetime | None) -> tuple[str, ...]:
-    """Say that a forecast looks beyond the end of the data, if `at` is after the last event."""
+    """Return a note if `at` is after the last event, else an empty tuple."""
     if at is None or last_event is None or at <= last_event:
         return ()
     elapsed = at - last_event

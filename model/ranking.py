@@ -1,4 +1,4 @@
-"""Ranking candidates by conditional density λ·exp(−survival): of a batch at once, and along the stream."""
+"""Ranking of candidates by conditional density λ·exp(−survival), for a batch and along the stream."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -19,18 +19,17 @@ from pipeline.progress import Progress
 from pipeline.results.metrics import unchecked_ranks
 from pipeline.results.pairs import pair_keys
 
-HORIZON = 5000  # events that the survival integral reaches back
+HORIZON = 5000  # length of the survival integral, in events
 
 
 def log_density(
     versions: Tensor, batch: Batch, ends: np.ndarray, symmetric: Tensor, rate: Tensor, survival: Tensor
 ) -> Tensor:
-    """log(λ·exp(−survival)) of each event's node in `ends` (B) with every node: (S, B, N).
+    """Compute log(λ·exp(−survival)) of each event's node in `ends` (B) with every node: (S, B, N).
 
-    `survival` (S, T + 1) is the running sum of survival terms, each a mean over the nodes that did not take
-    part; the integral since the pair's later clock is a difference, and counts every such node.
-
-    The logarithm keeps the order where exp(−survival) would underflow to ties.
+    `survival` (S, T + 1) is the running sum of survival terms, each a mean over sampled non-events. The
+    integral since the pair's later clock is a difference of this sum, times (N − 2)/HORIZON. The logarithm
+    preserves the order where exp(−survival) would underflow to ties.
     """
     events, nodes = batch.versions.shape
     rows = torch.from_numpy(batch.versions)  # (B, N)
@@ -50,12 +49,13 @@ def log_density(
 
 
 def partner_densities(stream: Stream, z: Tensor, state: State, named: dict[str, Tensor]) -> Tensor:
-    """log density of every node with every node for a communication right after the state's last event:
-    (S, N, N), −∞ for a node with itself. `z` (S, N, d) are the current embeddings.
+    """Compute log densities of all pairs (S, N, N) for a communication right after the state's last event.
+
+    The diagonal is −∞. `z` (S, N, d) are the current embeddings.
     """
     everyone = np.arange(stream.nodes)
     now = Batch(
-        now=np.full(stream.nodes, state.position),  # every node is asked at the same moment
+        now=np.full(stream.nodes, state.position),  # the same position for every node
         u=everyone,
         v=everyone,
         kinds=torch.full((stream.nodes,), COMMUNICATION),
@@ -70,25 +70,25 @@ def partner_densities(stream: Stream, z: Tensor, state: State, named: dict[str, 
 
 
 def ranks(scores: Tensor, target: np.ndarray, source: np.ndarray) -> Tensor:
-    """0-based rank (S, B) of `target` (B) among all nodes but `source`; ties share the mean rank."""
+    """Return 0-based ranks (S, B) of `target` (B) among all nodes but `source`; ties get the mean rank."""
     seeds = len(scores)
-    rows = scores.detach().flatten(0, 1).numpy()  # a seed that stopped learning may have anything in them
+    rows = scores.detach().flatten(0, 1).numpy()  # scores of a stopped seed may be NaN
     of_rows = unchecked_ranks(rows, np.tile(target, seeds), np.tile(source, seeds))
     return torch.from_numpy(of_rows).float().view(seeds, -1)
 
 
 @dataclass(frozen=True)
 class Frequencies:
-    """How each node's events before `until` were spread over its partners: + Freq's second opinion."""
+    """Each node's past partner frequencies, used by + Freq."""
 
     nodes: int
-    first: np.ndarray  # (N + 1): where each node's partners begin
+    first: np.ndarray  # (N + 1): start of each node's partners (CSR offsets)
     partner: np.ndarray  # (P)
     share: np.ndarray  # (P) float32, sums to 1 over a node's partners
 
     @classmethod
     def of_events(cls, stream: Stream, until: int) -> Self:
-        """Shares of every event of a pair before event `until`, of both kinds, either direction."""
+        """Count events of both kinds and directions before event `until`, as shares per node."""
         u, v, nodes = stream.u[:until], stream.v[:until], stream.nodes
         keys = np.concatenate([pair_keys(u, v, nodes), pair_keys(v, u, nodes)])
         pairs, counts = np.unique(keys, return_counts=True)
@@ -98,7 +98,7 @@ class Frequencies:
         return cls(nodes, np.searchsorted(node, np.arange(nodes + 1)), partner, share)
 
     def rows(self, sources: np.ndarray) -> Tensor:
-        """Shares of every node among the partners of `sources` (B): (B, N); 0 for a node without events."""
+        """Return dense partner shares of `sources` (B): (B, N); all 0 for a source without events."""
         out = torch.zeros(len(sources), self.nodes)
         for row, node in enumerate(sources):
             own = slice(self.first[node], self.first[node + 1])
@@ -107,7 +107,7 @@ class Frequencies:
 
 
 def without_self(scores: Tensor, source: np.ndarray) -> Tensor:
-    """`scores` (S, B, N) with −∞ for each event's own node: nobody is her own partner."""
+    """Return `scores` (S, B, N) with −∞ for each event's source node."""
     own = torch.from_numpy(source).view(1, -1, 1).expand(len(scores), -1, 1)
     return scores.scatter(2, own, float("-inf"))
 
@@ -120,10 +120,10 @@ def rank_events(
     survival: Tensor,
     frequencies: Frequencies | None = None,
 ) -> Tensor:
-    """Ranks of v among u's candidates and of u among v's, for every event: (S, B, 2).
+    """Rank v among u's candidates and u among v's, for every event: (S, B, 2).
 
-    With `frequencies` a candidate is ranked by the mean of two distributions over all candidates: the
-    density's, and that of the node's events before.
+    With `frequencies`, candidates are ranked by the mean of two distributions: the normalized density and the
+    source's past partner frequencies.
     """
     both = []
     for source, target in ((batch.u, batch.v), (batch.v, batch.u)):
@@ -143,7 +143,7 @@ def rank_until(
     progress: Progress,
     frequencies: Frequencies | None = None,
 ) -> Tensor:
-    """Ranks (S, E, 2) of the events from what was learned to `stop`; `learned` stays as it is."""
+    """Rank the events (S, E, 2) from the position of `learned`, which is not changed, to `stop`."""
     parameters = Parameters(run.parameters.shapes, learned.weights)
     state = learned.state.of_seeds(list(range(len(seeds))))
     return carry_and_rank(run, parameters, state, stop, generators(seeds, "ranking"), progress, frequencies)
@@ -158,9 +158,9 @@ def carry_and_rank(
     progress: Progress,
     frequencies: Frequencies | None = None,
 ) -> Tensor:
-    """Carry `state` to `stop` without learning; ranks (S, E, 2) of the events on the way.
+    """Advance `state` to `stop` without gradients and rank the events on the way (S, E, 2).
 
-    In a large network only some of them are ranked: the others have no number.
+    In a large network only a sample is ranked; the ranks of other events are NaN.
     """
     if state.is_large:
         return carry_and_rank_some(run, parameters, state, stop, random, progress, frequencies)
@@ -187,8 +187,8 @@ def carry_and_rank_some(
     progress: Progress,
     frequencies: Frequencies | None,
 ) -> Tensor:
-    """`carry_and_rank` in a large network: batches end before an event that is ranked."""
-    from model.large.advance import carry  # compiled: only where it is needed
+    """Do `carry_and_rank` in a large network: a batch ends before each ranked event."""
+    from model.large.advance import carry  # imported lazily: compiles with numba
     from model.large.ranking import rank_next, ranked_positions
 
     stream, settings, start = run.stream, run.settings, state.position

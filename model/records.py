@@ -1,4 +1,4 @@
-"""Everything kept of a trained variant: go on from the chosen epoch and write what is seen on the way."""
+"""Output files of a training: rankings, predictions, embeddings, attention, curves and model.json."""
 
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from pipeline.schemas import ATTENTION, PARTNERS
 
 
 def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None) -> dict[str, Any]:
-    """Go on from the chosen epoch to the stream's end and write all files of a variant, model.json last."""
+    """Rank validation and test from the chosen epoch; write all output files, model.json last."""
     stream, settings = run.stream, run.settings
     alive = [row for row, seed in enumerate(settings.seeds) if seed not in run.stopped]
     seeds = tuple(settings.seeds[row] for row in alive)
@@ -83,7 +83,7 @@ def write_records(run: Run, curves: pl.DataFrame, folder: Path, log: Log | None)
 
 
 def ranked_of_large(run: Run, rankings: pl.DataFrame, seeds: int) -> dict[str, dict[str, int]]:
-    """How many communications of each period are ranked, where it is not all of them: in a large network."""
+    """Return the number of ranked communications per period of a large network, else an empty dict."""
     if not run.state.is_large:
         return {}
     stream = run.stream
@@ -92,14 +92,14 @@ def ranked_of_large(run: Run, rankings: pl.DataFrame, seeds: int) -> dict[str, d
     return {"ranked": {split: count // seeds for split, count in sorted(counted.rows())}}
 
 
-# One snapshot's columns: which of them it is, `numbered_snapshots` says.
+# Columns of one snapshot; `numbered_snapshots` adds the snapshot's number.
 ONE_SNAPSHOT = {name: dtype for name, dtype in ATTENTION.types.items() if name != "snapshot"}
 
 
 def attention_rows(
     run: Run, rows: AttentionRows, position: int, seeds: tuple[int, ...], label: str | None
 ) -> pl.DataFrame:
-    """The non-zero entries of S after `position` events; none for models without attention (GCN, GAT)."""
+    """Return the non-zero entries of S after `position` events; empty for GCN and GAT."""
     if not run.variant.is_recurrent:
         return pl.DataFrame(schema=ONE_SNAPSHOT)
     s, u, v, edge_type, weight = rows.nonzero()
@@ -115,13 +115,13 @@ def attention_rows(
 
 
 def initial_attention_rows(run: Run, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """The rows kept of S before the first event."""
+    """Return the attention rows of S before the first event."""
     start = initial_state(run.stream, run.variant, run.d, generators(seeds, "start"))
     return attention_rows(run, start.attention, 0, seeds, INITIAL)
 
 
 def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[pl.DataFrame]:
-    """S of the first seed as the chosen epoch passed; nothing where that seed stopped."""
+    """Return snapshots of S of the first seed from its chosen epoch; an empty list if that seed stopped."""
     assert run.chosen is not None
     if seeds[0] != run.settings.seeds[0]:
         return []
@@ -132,7 +132,7 @@ def training_attention(run: Run, state: State, seeds: tuple[int, ...]) -> list[p
 
 
 def numbered_snapshots(snapshots: list[pl.DataFrame]) -> pl.DataFrame:
-    """Snapshots in stream order as one table."""
+    """Concatenate snapshots in stream order, numbered from 0."""
     return pl.concat(
         rows.select("seed", pl.lit(number, dtype=pl.Int32).alias("snapshot"), pl.exclude("seed"))
         for number, rows in enumerate(snapshots)
@@ -140,7 +140,7 @@ def numbered_snapshots(snapshots: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def embedding_rows(z: Tensor, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """One row per seed and node."""
+    """Return one row of embeddings per seed and node."""
     count, nodes, d = z.shape
     return pl.DataFrame(
         {
@@ -152,12 +152,12 @@ def embedding_rows(z: Tensor, seeds: tuple[int, ...]) -> pl.DataFrame:
 
 
 def ranking_rows(stream: Stream, ranks: np.ndarray, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """One row per seed and event after training; association events of another relation have none."""
+    """Return one row per seed and ranked validation or test event; events of other relations are omitted."""
     validation, test = stream.splits
     idx = stream.idx[validation:]
     assert ranks.shape[1] == len(idx)
     split = np.where(np.arange(validation, len(stream)) < test, VALIDATION, TEST)
-    in_table = (idx >= 0) & ~np.isnan(ranks[0, :, 0])  # of a large network only some events are ranked
+    in_table = (idx >= 0) & ~np.isnan(ranks[0, :, 0])  # NaN: not ranked, in large networks
     return pl.DataFrame(
         {
             "seed": np.repeat(np.array(seeds), in_table.sum()),
@@ -170,7 +170,7 @@ def ranking_rows(stream: Stream, ranks: np.ndarray, seeds: tuple[int, ...]) -> p
 
 
 def curve_rows(run: Run) -> pl.DataFrame:
-    """One row per step and seed; MAR on an epoch's last step."""
+    """Return losses per step and seed, with MAR on an epoch's last step."""
     seeds = run.settings.seeds
     steps = len(run.losses)
     losses = torch.stack(run.losses).double().numpy()  # (steps, S, 3)
@@ -197,7 +197,7 @@ def curve_rows(run: Run) -> pl.DataFrame:
 
 
 def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple[int, ...]) -> pl.DataFrame:
-    """The likeliest partners of every node's next communication after the last event, for the first seed."""
+    """Return each node's likeliest next communication partners after the last event, for the first seed."""
     nodes = run.stream.nodes
     ranks = min(PARTNERS, nodes - 1)
     first = Parameters(parameters.shapes, parameters.flat[:1])
@@ -223,7 +223,7 @@ def prediction_rows(run: Run, state: State, parameters: Parameters, seeds: tuple
 def fill_from_finished(run: Run, folder: Path, summary: dict[str, Any]) -> None:
     """Fill a new run with the chosen weights and state of the finished one whose model.json is `summary`."""
     tensors, _ = read_tensors(folder / STATE)
-    # A stopped seed has nothing there: any other stands in its row, and is left out again.
+    # A stopped seed has no row there: the first one is a placeholder, which `write_records` leaves out.
     seeds = summary["seeds"]
     stand_in = [seeds.index(seed) if seed in seeds else 0 for seed in run.settings.seeds]
     run.chosen = Chosen.from_tensors(tensors).of_seeds(stand_in)

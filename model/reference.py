@@ -1,7 +1,7 @@
-"""The model straight from the equations, to be read first: dense, one event and one seed at a time.
+"""The reference implementation, straight from the equations: dense, one event and one seed at a time.
 
-It is slow and obvious. Automatic differentiation gives the gradients. Nothing is shared with the engine but
-the names of the parameters `p`; both agree in every value and every gradient. Equation numbers are those of
+It is slow and simple; autograd computes the gradients. It shares only the names of the parameters `p` with
+the engine; tests check that both agree in every value and every gradient. Equation numbers are those of
 *Learning Temporal Attention in Dynamic Graphs with Bilinear Interactions*. N: nodes, d: width of an
 embedding, r: edge types of attention (1 in DyRep), r': those of LDG's prior, which has a non-edge first if
 it is sparse.
@@ -24,7 +24,7 @@ TEMPERATURE = 0.5  # of Gumbel-softmax
 
 
 def compatibility(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Tensor:
-    """g of two embeddings (d) for events of kind k: ω_k·[z_u, z_v] or z_u Ω_k z_v, made symmetric."""
+    """Compute symmetrized g of two embeddings (d) for events of kind k: ω_k·[z_u, z_v] or z_u Ω_k z_v."""
     weights = p["intensity.compatibility"][k]
 
     def one_way(a: Tensor, b: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ def compatibility(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Ten
 
 
 def intensity(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Tensor:
-    """λ_k: eq. 5 with a concatenated, eq. 12 with a bilinear compatibility."""
+    """Compute λ_k: eq. 5 with a concatenated, eq. 12 with a bilinear compatibility."""
     psi = p["intensity.rate"][k]
     return psi * torch.log1p(torch.exp(torch.clamp(compatibility(p, z_u, z_v, k) / psi, -75, 75)))
 
@@ -43,7 +43,7 @@ def intensity(p: dict[str, Tensor], z_u: Tensor, z_v: Tensor, k: int) -> Tensor:
 
 
 def aggregated(p: dict[str, Tensor], z: Tensor, s_u: Tensor, near_u: Tensor) -> Tensor:
-    """Eq. 3: h^S_u from u's row of S and of neighbours (N, r), all edge types side by side: (r·d)."""
+    """Compute eq. 3: h^S_u from u's rows of S and `near` (N, r), edge types concatenated: (r·d)."""
     parts = []
     for e in range(s_u.shape[1]):
         neighbours = torch.nonzero(near_u[:, e]).flatten()
@@ -57,7 +57,7 @@ def aggregated(p: dict[str, Tensor], z: Tensor, s_u: Tensor, near_u: Tensor) -> 
 
 
 def waiting(seconds: float, dtype: torch.dtype) -> Tensor:
-    """τ − τ_v of eq. 2 as days, hours, minutes and seconds, scaled: (4)."""
+    """Split τ − τ_v of eq. 2 into scaled days, hours, minutes and seconds: (4)."""
     days, rest = divmod(seconds, 86400)
     hours, rest = divmod(rest, 3600)
     minutes, rest = divmod(rest, 60)
@@ -65,7 +65,7 @@ def waiting(seconds: float, dtype: torch.dtype) -> Tensor:
 
 
 def updated(p: dict[str, Tensor], h_u: Tensor, z_v: Tensor, since: Tensor) -> Tensor:
-    """Eq. 2: v's embedding (d) after an event with u, whose neighbours' features are `h_u` (r·d)."""
+    """Compute eq. 2: v's embedding (d) after an event with u, whose aggregated features are `h_u` (r·d)."""
     return torch.sigmoid(h_u @ p["update.attention"] + z_v @ p["update.self"] + since @ p["update.waiting"])
 
 
@@ -73,7 +73,7 @@ def updated(p: dict[str, Tensor], h_u: Tensor, z_v: Tensor, since: Tensor) -> Te
 
 
 def dyrep_attention(s: Tensor, near: Tensor, u: int, v: int, k: int, lam: Tensor) -> tuple[Tensor, Tensor]:
-    """Eq. 4: S and the associations (N, N, 1) after an event of u and v, by DyRep's Algorithm 1."""
+    """Compute eq. 4: S and associations (N, N, 1) after an event of u and v, by DyRep's Algorithm 1."""
     adjacency = near[:, :, 0].clone()
     if k == COMMUNICATION and not adjacency[u, v]:
         return s, near
@@ -98,25 +98,25 @@ def dyrep_attention(s: Tensor, near: Tensor, u: int, v: int, k: int, lam: Tensor
 
 
 def elu(x: Tensor) -> Tensor:
-    """The nonlinearity of the encoder's networks."""
+    """Apply ELU, the nonlinearity of the encoder's networks."""
     return torch.where(x > 0, x, torch.exp(torch.clamp(x, max=0)) - 1)
 
 
 def network(p: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
-    """f_node or f_edge: two layers, from any width to d."""
+    """Apply f_node or f_edge: two ELU layers, from any width to d."""
     hidden = elu(x @ p[f"encoder.{name}.w1"] + p[f"encoder.{name}.b1"])
     return elu(hidden @ p[f"encoder.{name}.w2"] + p[f"encoder.{name}.b2"])
 
 
 def interaction(p: dict[str, Tensor], name: str, sender: Tensor, receiver: Tensor) -> Tensor:
-    """What an edge network sees of two nodes (d): h_i W h_j (d), or both side by side (2·d)."""
+    """Combine two nodes (d) for an edge network: bilinear h_i W h_j (d), or concatenated (2·d)."""
     if f"encoder.{name}.pair" in p:
         return torch.einsum("j,jik,i->k", receiver, p[f"encoder.{name}.pair"], sender)
     return torch.cat([sender, receiver])
 
 
 def encode(p: dict[str, Tensor], z: Tensor, u: int, v: int, passes: int) -> Tensor:
-    """Eqs. 6–10: logits (r') of S_uv from all embeddings (N, d)."""
+    """Compute eqs. 6–10: logits (r') of S_uv from all embeddings (N, d)."""
     nodes = len(z)
     h1 = [network(p, "node1", z[j]) for j in range(nodes)]  # eq. 7
 
@@ -129,31 +129,31 @@ def encode(p: dict[str, Tensor], z: Tensor, u: int, v: int, passes: int) -> Tens
 
     if passes == 1:
         edge = edge1(u, v)
-    else:  # eq. 10, which sees the first-pass edge, too
+    else:  # eq. 10, with the first-pass edge as an additional input
         edge = network(p, "edge2", torch.cat([interaction(p, "edge2", h2(u), h2(v)), edge1(u, v)]))
     return edge @ p["encoder.out.w"] + p["encoder.out.b"]
 
 
 def sampled(logits: Tensor, noise: Tensor) -> Tensor:
-    """Eq. 11: a sample (r') from the posterior softmax(logits) by Gumbel-softmax; `noise` is Gumbel's."""
+    """Sample eq. 11 by Gumbel-softmax: (r') from the posterior softmax(logits), with Gumbel `noise`."""
     return torch.softmax((logits + noise) / TEMPERATURE, 0)
 
 
 def learned_attention(
     s: Tensor, near: Tensor, u: int, v: int, samples: list[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """S and who is a neighbour (N, N, r) once S_uv and S_vu are sampled: rows u and v sum to 1 again."""
+    """Set S_uv and S_vu to `samples` and renormalize rows u and v; return S and `near` (N, N, r)."""
     s_after, near_after = s.clone(), near.clone()
     for (i, j), sample in zip(((u, v), (v, u)), samples, strict=True):
         row = s[i].clone()
-        row[j] = sample[len(sample) - s.shape[2] :]  # the non-edge is no part of S
+        row[j] = sample[len(sample) - s.shape[2] :]  # without the non-edge
         s_after[i] = row / row.sum(0)
         near_after[i, j] = True
     return s_after, near_after
 
 
 def divergence(logits: Tensor, variant: Variant) -> Tensor:
-    """KL from the prior of one edge's types: eq. 14 (uniform, up to its constant) and eq. 15 (sparse)."""
+    """Compute KL(posterior ‖ prior) of one edge: eq. 14 (uniform, up to its constant), eq. 15 (sparse)."""
     q = torch.softmax(logits, 0)
     entropy = -(q * torch.log(q)).sum()
     prior = torch.tensor(variant.prior_probabilities, dtype=q.dtype)
@@ -161,27 +161,27 @@ def divergence(logits: Tensor, variant: Variant) -> Tensor:
     return -(entropy - cross)
 
 
-# ---- All of it, event by event
+# ---- The whole model, event by event
 
 
 @dataclass
 class Reference:
-    """One seed's model on a stream, moved on by `event`; what the loss sums up is kept for every event."""
+    """One seed's model on a stream, advanced by `event`; it keeps the loss terms of every event."""
 
     variant: Variant
     p: dict[str, Tensor]
     z: Tensor  # (N, d)
     s: Tensor  # (N, N, r)
-    near: Tensor  # (N, N, r) bool: who is whose neighbour by which edge type
-    clock: list[float]  # (N) seconds: each node's last event
+    near: Tensor  # (N, N, r) bool: adjacency per edge type
+    clock: list[float]  # (N) seconds: time of each node's last event
     log_rates: list[Tensor] = field(default_factory=list)
     survival: list[Tensor] = field(default_factory=list)
     kl: list[Tensor] = field(default_factory=list)
     trail: list[Tensor] = field(default_factory=list)  # Z before each event
 
     def event(self, u: int, v: int, tau: float, k: int, others: Tensor, noise: Tensor | None) -> None:
-        """One event of kind k at τ, in seconds. `others` (2, NON_EVENTS) are nodes that did not interact
-        with u and with v, `noise` (2, r') is that of the samples of S_uv and S_vu.
+        """Process one event of kind k at `tau` seconds. `others` (2, NON_EVENTS) are sampled non-event
+        partners of u and v; `noise` (2, r') is the Gumbel noise for S_uv and S_vu.
         """
         lam = intensity(self.p, self.z[u], self.z[v], k)
         self.log_rates.append(torch.log(lam))
@@ -193,7 +193,7 @@ class Reference:
         ]
         self.survival.append(torch.stack(not_happened).sum() / NON_EVENTS)
         self.trail.append(self.z)
-        if self.variant.is_recurrent:  # embeddings and attention both see the state before the event
+        if self.variant.is_recurrent:  # embeddings and attention both use the state before the event
             z = self.z.clone()
             for node, other in ((u, v), (v, u)):
                 h = aggregated(self.p, self.z, self.s[other], self.near[other])
@@ -211,7 +211,7 @@ class Reference:
         self.clock[u] = self.clock[v] = tau
 
     def losses(self) -> Tensor:
-        """The three terms of eq. 13, summed over the events seen: events, non-events, KL."""
+        """Return the three terms of eq. 13, summed over all events so far: events, non-events, KL."""
         kl = torch.stack(self.kl).sum() if self.kl else torch.zeros((), dtype=self.z.dtype)
         return torch.stack([-torch.stack(self.log_rates).sum(), torch.stack(self.survival).sum(), kl])
 
@@ -220,7 +220,7 @@ class Reference:
 
 
 def static_embeddings(variant: Variant, p: dict[str, Tensor], features: Tensor, adjacency: Tensor) -> Tensor:
-    """Eq. 1, twice: Z (N, d) by GCN or GAT from features (N, d) and associations (N, N), node by node."""
+    """Apply eq. 1 twice, node by node: Z (N, d) by GCN or GAT from features (N, d) and adjacency (N, N)."""
 
     def around(i: int) -> list[int]:
         return [j for j in range(len(features)) if j == i or adjacency[i, j]]

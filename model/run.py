@@ -1,4 +1,4 @@
-"""A training in progress: all that it is made of, on disk as a checkpoint and back."""
+"""The state of a training in progress, and its checkpoint."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from pipeline.variants import Variant
 
 
 def generators(seeds: tuple[int, ...], purpose: str) -> list[torch.Generator]:
-    """One generator per seed for a purpose (`start`, `weights`, `training`, `ranking`) of its own."""
+    """Return one generator per seed, distinct for each `purpose`: start, weights, training or ranking."""
     number = ("start", "weights", "training", "ranking").index(purpose)
     return [torch.Generator().manual_seed(seed * 4 + number) for seed in seeds]
 
@@ -58,12 +58,12 @@ class Run:
 
     @property
     def alive(self) -> Tensor:
-        """Which seeds go on: (S) bool."""
+        """Mask of the seeds that have not stopped: (S) bool."""
         return torch.tensor([seed not in self.stopped for seed in self.settings.seeds])
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a checkpoint or a finished folder must agree on to be this training's."""
+        """The identity that a checkpoint or finished folder of this training must match."""
         return identity(self.stream.name, self.stream.fingerprint, self.variant, self.settings)
 
     @property
@@ -73,7 +73,7 @@ class Run:
 
 
 def new_run(stream: Stream, variant: Variant, settings: TrainingSettings) -> Run:
-    """A training before its first step."""
+    """Return a training before its first step; raise ValueError if the network is too large for `variant`."""
     if rule.is_large(stream.nodes) and not variant.is_recurrent:
         raise ValueError(
             f"{variant.key} takes networks of up to {rule.LARGE:,} nodes, {stream.name!r} has "
@@ -100,7 +100,7 @@ def new_run(stream: Stream, variant: Variant, settings: TrainingSettings) -> Run
 
 
 def branch_of(run: Run) -> Run:
-    """A run that goes on from here by itself; only seeds that stop in it stop in `run`, too."""
+    """Return a copy of `run` to train further independently; only the record of stopped seeds is shared."""
     return replace(
         run,
         parameters=Parameters(run.parameters.shapes, run.parameters.flat.clone()),
@@ -113,8 +113,9 @@ def branch_of(run: Run) -> Run:
 
 
 def snapshot_positions(stream: Stream, settings: TrainingSettings) -> list[int]:
-    """After how many events attention is kept: evenly up to the test period, at the ends of batches. The
-    first and the last are apart. In a large network, whose attention is large, these two are all.
+    """Return the positions of attention snapshots: ends of batches, evenly spaced before the test period.
+
+    Excludes position 0 and the test start, which are stored separately. Empty for a large network.
     """
     if rule.is_large(stream.nodes):
         return []
@@ -126,7 +127,7 @@ def snapshot_positions(stream: Stream, settings: TrainingSettings) -> list[int]:
 
 
 def save_run(run: Run, path: Path) -> None:
-    """Write a checkpoint that `resume` goes on from bit by bit."""
+    """Write a checkpoint; `resume` continues from it bit-identically."""
     tensors = {
         "parameters": run.parameters.flat,
         "first_moment": run.moments[0],
@@ -150,7 +151,7 @@ def save_run(run: Run, path: Path) -> None:
 
 
 def resume(run: Run, path: Path) -> None:
-    """Put `run`, which is before its first step, where the checkpoint left it."""
+    """Restore a new `run` from the checkpoint; raise CheckpointError if it does not match."""
     tensors, header = read_checkpoint(path, run.identity)
     position = tensors.get("state.position", torch.tensor(0))
     check_shapes(tensors, checkpoint_shapes(run, header, int(position.sum())), path)
@@ -169,8 +170,9 @@ def resume(run: Run, path: Path) -> None:
 
 
 def checkpoint_shapes(run: Run, header: CheckpointHeader, position: int) -> dict[str, Shape]:
-    """What a checkpoint holds of `run`, which is before its first step, where the training stands at `header`
-    and after `position` events of the stream.
+    """Return the expected dtype and shape of every tensor in a checkpoint.
+
+    `run` is new; the training's progress is given by `header` and the stream `position`.
     """
     flat, seeds = run.parameters.flat, len(run.settings.seeds)
     weights = flat.dtype, tuple(flat.shape)
@@ -194,7 +196,7 @@ def checkpoint_shapes(run: Run, header: CheckpointHeader, position: int) -> dict
 
 
 def state_shapes(prefix: str, state: State) -> dict[str, Shape]:
-    """The shapes of a state like this one; attention's slots or entries grow with the stream."""
+    """Return the shapes of a state's tensors; sizes that grow with the stream (slots, entries) are names."""
     shapes: dict[str, Shape] = {}
     for name, tensor in state.tensors().items():
         sizes: list[int | str] = list(tensor.shape)
@@ -207,7 +209,7 @@ def state_shapes(prefix: str, state: State) -> dict[str, Shape]:
 
 
 def snapshot_shapes(prefix: str, state: State, places: list[int]) -> dict[str, Shape]:
-    """The shapes of snapshots of attention at `places`, of which a large network has none."""
+    """Return the shapes of attention snapshots at `places`; empty for a large network."""
     if state.is_large:
         return {}
     values = state.attention.values

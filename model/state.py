@@ -1,4 +1,4 @@
-"""What the stream leaves behind: embeddings, attention, clocks, survival. S: seeds, N: nodes."""
+"""The stream state: embeddings, attention, clocks and survival sums. S: seeds, N: nodes."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -19,49 +19,46 @@ if TYPE_CHECKING:
 
 @dataclass
 class State:
-    """What the stream has left behind after `position` events."""
+    """The model's state after `position` events of the stream."""
 
     position: int
     z: Tensor  # (S, N, d)
-    attention: AttentionRows  # in a large network in its place: `pages`
+    attention: AttentionRows  # in a large network Pages, see `pages`
     clock: np.ndarray  # (N) float64 seconds of each node's last event; the stream's start before any
     survival: Tensor  # (S, T + 1) float64: running sum of the survival terms of events
 
     @property
     def is_large(self) -> bool:
-        """Whether it is the state of a large network (`model.large.rule`)."""
+        """True for a large network (`model.large.rule`)."""
         return not isinstance(self.attention, AttentionRows)
 
     @property
     def pages(self) -> "Pages":
-        """S of a large network."""
+        """The attention S of a large network."""
         assert self.is_large
         return self.attention  # ty: ignore[invalid-return-type]
 
     def of_seeds(self, rows: list[int]) -> Self:
-        """A copy for some of the seeds, which moves on by itself."""
+        """Return an independent copy with the seeds at `rows`."""
         return type(self)(
             self.position, self.z[rows], self.attention.of_seeds(rows), self.clock.copy(), self.survival[rows]
         )
 
     def take(self, other: Self, row: int) -> None:
-        """Take over seed `row` of a state at the same position.
-
-        Who is a neighbour in which slot depends on the stream alone, so only numbers differ.
-        """
+        """Copy seed `row` from a state of the same stream at the same position."""
         assert self.position == other.position
         self.z[row] = other.z[row]
         self.attention.take(other.attention, row)
         self.survival[row] = other.survival[row]
 
     def add_survival(self, start: int, terms: Tensor) -> None:
-        """Go on with the running sum from event `start` by the terms of the events after it (S, B)."""
+        """Extend the running sum from position `start` by the terms of the next events (S, B)."""
         stop = start + terms.shape[1]
         running = terms.double().cumsum(1)
         self.survival[:, start + 1 : stop + 1] = self.survival[:, start : start + 1] + running
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything of it by name, for a file."""
+        """Return all tensors by name, for a file."""
         return {
             "position": torch.tensor(self.position),
             "z": self.z,
@@ -72,7 +69,7 @@ class State:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> Self:
-        """The state that gave `tensors`."""
+        """Restore a state from the result of `tensors`."""
         return cls(
             position=int(tensors["position"]),
             z=tensors["z"],
@@ -89,7 +86,7 @@ def initial_state(
     generators: list[torch.Generator],
     dtype: torch.dtype = torch.float32,
 ) -> State:
-    """The state before the first event; what is random is drawn by each seed's own generator."""
+    """Return the state before the first event, drawn with each seed's own generator."""
     return State(
         position=0,
         z=torch.stack([initial_embeddings(stream, d, generator) for generator in generators]).to(dtype),
@@ -105,16 +102,16 @@ def initial_state(
 
 
 def attention_class(large: bool) -> type[AttentionRows]:
-    """What keeps S: rows of one width, or pages, which are read and copied by the same names."""
+    """Return the class that stores S: AttentionRows, or Pages for a large network."""
     if not large:
         return AttentionRows
-    from model.large.pages import Pages  # compiled, which the paper's networks need not wait for
+    from model.large.pages import Pages  # imported lazily: compiles with numba
 
     return Pages  # ty: ignore[invalid-return-type]
 
 
 def initial_embeddings(stream: Stream, d: int, generator: torch.Generator) -> Tensor:
-    """Z before the first event (N, d): the nodes' features, zero-padded, or random normal without any."""
+    """Return Z before the first event (N, d): zero-padded node features, or random normal without them."""
     drawn = torch.randn(stream.nodes, d, generator=generator)
     if stream.features is None:
         return drawn

@@ -1,4 +1,4 @@
-"""An event table as arrays: the stream of events a model sees, its associations and its nodes' features."""
+"""An event table as arrays: the stream of events, the initial associations and the node features."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,9 +15,9 @@ ASSOCIATION, COMMUNICATION = 0, 1
 
 @dataclass(frozen=True)
 class Stream:
-    """All events of a dataset in their order, with what a model may know before the first of them.
+    """All events of a dataset in order, with the information available before the first event.
 
-    `splits` holds where validation and test start: events `[0, splits[0])` train the model, events
+    `splits` holds the start positions of validation and test: events `[0, splits[0])` train the model, events
     `[splits[0], splits[1])` validate it.
     """
 
@@ -31,7 +31,7 @@ class Stream:
     start: datetime
     idx: np.ndarray  # (T) int64, idx in events.parquet; −1 for an association event of another relation
     splits: tuple[int, int]
-    associations: np.ndarray  # (M, 2) int64, u < v: the pairs associated before the first event
+    associations: np.ndarray  # (M, 2) int64, u < v: pairs associated before the first event
     features: np.ndarray | None  # (N, F) float32
 
     def __post_init__(self) -> None:
@@ -64,15 +64,15 @@ class Stream:
         return len(self.u)
 
     def moment(self, position: int) -> datetime:
-        """When the event before `position` happened."""
+        """Return the time of the event before `position`."""
         return self.start + timedelta(seconds=float(self.seconds[position - 1]))
 
 
 def load_stream(folder: Path, relation: str | None = None) -> Stream:
-    """The stream of the event table in `folder`.
+    """Load the stream of the event table in `folder`; raise ValueError for an unknown `relation`.
 
-    With another `relation` than the dataset's own, its association graph and its association events take the
-    place of the dataset's own: communications stay as they are.
+    The association graph and association events of another `relation` replace the dataset's own;
+    communications are unchanged.
     """
     table = read_event_table(folder)
     relations = table.metadata["relations"]
@@ -105,7 +105,7 @@ def load_stream(folder: Path, relation: str | None = None) -> Stream:
 
 
 def undirected_pairs(entries: np.ndarray) -> np.ndarray:
-    """The pairs that directed entries (E, 2) join, in order, without loops: (M, 2), u < v."""
+    """Return the distinct pairs of directed entries (E, 2), sorted, without self-loops: (M, 2), u < v."""
     pairs = np.sort(entries.astype(np.int64), axis=1)
     return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
 
@@ -113,7 +113,7 @@ def undirected_pairs(entries: np.ndarray) -> np.ndarray:
 def with_associations_of(
     relation: str, events: pl.DataFrame, association_events: pl.DataFrame, split: dict[str, str]
 ) -> pl.DataFrame:
-    """`events` with association events of `relation` in place of the dataset's own, last among ties."""
+    """Replace the association events by those of `relation`; at equal times they come last."""
     boundaries = (datetime.fromisoformat(split[name]) for name in ("validation_start", "test_start"))
     others = association_events.filter(pl.col("relation") == relation).select(
         pl.lit(-1, dtype=pl.Int64).alias("idx"),

@@ -1,4 +1,4 @@
-"""Training a variant, from an event table to everything kept of it."""
+"""The training of a variant, from an event table to its output files."""
 
 from pathlib import Path
 from typing import Any
@@ -33,17 +33,17 @@ def train(
     start_over: bool = False,
     threads: int = 1,
 ) -> dict[str, Any]:
-    """Train `variant` on the event table in `dataset_folder`, write everything kept of it to `folder`, and
-    return model.json. A variant may be given by its key, for instance `dyrep-bilinear`.
+    """Train `variant` on the event table in `dataset_folder`, write its files to `folder`, return model.json.
+
+    A variant may be given by its key, for instance `dyrep-bilinear`.
 
     `dataset_folder` may be a Polars or pandas frame of events with the columns `source`, `target`, `time` and
     perhaps `type`: `event_table_from_frame` writes it as the event table `dataset` in `folder`.
 
-    A training that was killed goes on from its last checkpoint and ends bit-identical to one that was not; a
-    finished one of the same table, variant and settings is not repeated (`log` says so). A checkpoint that
-    does not fit is refused; `start_over` discards it. Training takes one thread: two trainings side by side
-    use two processors better than one training with two, and the bits of a result are those of one thread. A
-    relational-event model takes `RemSettings`; of `TrainingSettings` it takes the seeds.
+    An interrupted training resumes from its last checkpoint with a bit-identical result. A finished training
+    of the same table, variant and settings is not repeated. A checkpoint that does not match raises
+    CheckpointError; `start_over` discards it. One thread is the default: two parallel trainings use two cores
+    better than one with two threads. A REM takes `RemSettings`; of `TrainingSettings` it uses only the seeds.
     """
     torch.set_num_threads(threads)
     keep_freed_memory()
@@ -55,7 +55,7 @@ def train(
     if isinstance(variant, str):
         variant = model_named(variant, read_metadata(dataset_folder)["relations"])
     if isinstance(variant, RemVariant):
-        from model.rem.training import train_rem  # compiles its statistics, which the paper's models need not
+        from model.rem.training import train_rem  # imported lazily: compiles with numba
 
         return train_rem(
             dataset_folder, variant, rem_settings(settings), folder, log, start_over, threads=threads

@@ -1,3 +1,3 @@
-"""Temporal attention S: how it is stored (`rows`), where it starts (`start`), how features flow along it
-(`aggregation`), and how it moves with events (`fixed`, `dyrep`, `learned`; `registry` names them).
+"""Temporal attention S: storage (`rows`), initial graphs (`start`), aggregation of neighbours (`aggregation`)
+and updates by events (`fixed`, `dyrep`, `learned`; by name in `registry`).
 """

@@ -1,4 +1,4 @@
-"""What the event loop asks of any attention: read before an event, move after it, undo backwards.
+"""The interface between the event loop and attention: read before an event, update after it, backpropagate.
 
 Names: `d_x` is the gradient of the loss with respect to `x`. S: seeds, N: nodes, B: events of the batch, K:
 slots in use, C: all slots, r: edge types, d: width; dimension 1 holds the two nodes of the event.
@@ -21,19 +21,19 @@ from pipeline.variants import Variant
 
 @dataclass(frozen=True)
 class Passage:
-    """One batch that an attention is to pass through."""
+    """The inputs of an attention for one batch."""
 
     variant: Variant
-    rows: AttentionRows  # S before the batch, which moves
+    rows: AttentionRows  # S before the batch, updated in place
     kinds: Tensor  # (B)
     named: dict[str, Tensor]  # every parameter of the variant
-    noise: Tensor | None  # (B, S, 2, r'): Gumbel's, where S is sampled in training
+    noise: Tensor | None  # (B, S, 2, r'): Gumbel noise, if S is sampled in training
     workspace: Workspace
-    undone: int  # how many events will be undone, 0 for none
+    undone: int  # number of events to backpropagate, 0 for none
 
 
 class Attention:
-    """S of every seed as the event loop uses it. By itself it never moves and has no gradient."""
+    """Base class of the attention S of all seeds: constant and without gradient."""
 
     has_gradient = False
 
@@ -42,25 +42,25 @@ class Attention:
         seeds, _, *slots = rows.values.shape
         self.pair_shape = seeds, 2, *slots
         self.values, self.bias = rows.flat()  # (S·N, C, r), views of the stream's state
-        self.totals = np.empty((2 * seeds, slots[1]), self.values.numpy().dtype)  # (S·2, r), to work in
+        self.totals = np.empty((2 * seeds, slots[1]), self.values.numpy().dtype)  # (S·2, r), scratch
 
     @staticmethod
-    def shapes(variant: Variant, d: int) -> Shapes:  # noqa: ARG004 - for those that have parameters
-        """Name and shape of the parameters of its own, of one seed."""
+    def shapes(variant: Variant, d: int) -> Shapes:  # noqa: ARG004 - for subclasses
+        """Return the names and shapes of this attention's parameters, for one seed."""
         return {}
 
     @property
     def weights(self) -> dict[str, Tensor]:
-        """The parameters that move S, by name."""
+        """The parameters that update S, by name."""
         return {}
 
     # ---- forward
 
     def start(self, z: Tensor, weights: dict[str, Tensor]) -> None:
-        """Prepare for a batch whose first event sees the embeddings `z` (S, N, d); `weights` are detached."""
+        """Prepare for a batch, given the embeddings `z` (S, N, d) before it; `weights` are detached."""
 
     def softmax(self, step: Step) -> Tensor:
-        """softmax(S) of rows u and v in the slots that are in use, 0 without a neighbour: (S·2, K, r)."""
+        """Compute softmax(S) of rows u and v in the slots in use, 0 without a neighbour: (S·2, K, r)."""
         weights = torch.empty(len(step.rows), step.width, self.pair_shape[3], dtype=self.values.dtype)
         add_bias(self.values.numpy(), self.bias.numpy(), step.rows.numpy(), weights.numpy())
         weights.exp_()  # S stays near [0, 1], so no shift is needed before exp
@@ -68,24 +68,24 @@ class Attention:
         return weights
 
     def move(self, b: int, step: Step, own: Tensor, new: Tensor) -> None:
-        """Change S by event `b` of the batch, which turns the embeddings `own` into `new` (S, 2, d)."""
+        """Update S by event `b` of the batch, with embeddings `own` before and `new` after it (S, 2, d)."""
 
     def logits(self) -> Tensor | None:
-        """What the encoder said of every event (B, S, 2, r'); nothing without an encoder."""
+        """Return the encoder's logits of every event (B, S, 2, r'); None without an encoder."""
         return None
 
     # ---- backward
 
     def start_backward(self, d_logits: Tensor) -> None:
-        """Prepare for walking back through the batch, given the gradient of the logits."""
+        """Prepare for the backward pass, given the gradient of the logits."""
 
-    def move_backward(self, b: int, step: Step, d_new: Tensor) -> Tensor:  # noqa: ARG002 - S has no part in it
-        """Undo event `b`: the gradient of its new embeddings (S, 2, d), with what S adds to it."""
+    def move_backward(self, b: int, step: Step, d_new: Tensor) -> Tensor:  # noqa: ARG002 - for subclasses
+        """Backpropagate event `b`; return `d_new` (S, 2, d) plus the gradient through S."""
         return d_new
 
     def softmax_backward(self, step: Step, d_largest: np.ndarray, forward: Aggregate) -> None:
-        """Take what the features of eq. 3 say of rows u and v, from the gradient of the largest products."""
+        """Accumulate the gradient of rows u and v of S, from that of the maximal products of eq. 3."""
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients of `weights` once the whole batch is undone."""
+        """Return the gradients of `weights`; call after the backward pass of all events."""
         return {}

@@ -1,4 +1,4 @@
-"""Compilation of the loops over slots: numba, cached on disk, and never an outdated cache."""
+"""Compilation of the loops over slots with numba, cached on disk; outdated caches are discarded."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from model.history.compiled import discard_outdated_cache
 HERE = Path(__file__).parent
 SOURCES = ("compiled", "slots")
 discard_outdated_cache(HERE, SOURCES)
-# Without counting references: all arrays are made outside and outlive every call.
+# No reference counting: all arrays are allocated outside and outlive every call.
 compiled = njit(cache=True, error_model="numpy", _nrt=False)

@@ -1,6 +1,6 @@
-"""Eq. 4: attention that moves by DyRep's Algorithm 1, from the association graph and the event's intensity.
+"""Attention updated by DyRep's Algorithm 1 (eq. 4), from the association graph and the event's intensity.
 
-λ enters as a number and S has no gradient, so that there is nothing to undo backwards. S: seeds, K: slots, d:
+λ is detached and S has no gradient, so there is no backward pass. S: seeds, K: slots, d:
 width; dimension 1 holds the two nodes of the event.
 """
 
@@ -18,7 +18,7 @@ EVERYWHERE = np.empty(0, np.bool_)
 
 
 class DyRepAttention(Attention):
-    """S that follows associations, and communications between associates."""
+    """Attention S, updated by associations and by communications between associates."""
 
     def __init__(self, passage: Passage) -> None:
         super().__init__(passage)
@@ -28,8 +28,8 @@ class DyRepAttention(Attention):
         self.rates = rate.detach().unbind(1)
 
     def move(self, b: int, step: Step, own: Tensor, new: Tensor) -> None:  # noqa: ARG002
-        """Apply the rule to rows u and v, with λ of the embeddings before the event."""
-        if step.slots is None:  # a communication of two who are not associates
+        """Apply the rule to rows u and v, with λ computed from the embeddings before the event."""
+        if step.slots is None:  # a communication between nodes that are not associated
             return
         assert step.share is not None
         kind = self.kinds[b]
@@ -50,7 +50,7 @@ class DyRepAttention(Attention):
             self.bias.view(-1)[step.rows * self.bias.shape[1] + step.slots.view(-1)] = 0.0
 
     def compatibility(self, own: Tensor, kind: int) -> Tensor:
-        """g of u and v from their embeddings (S, 2, d): (S)."""
+        """Compute g of u and v from their embeddings (S, 2, d): (S)."""
         symmetric = self.symmetric[kind]
         if symmetric.dim() == 3:
             return torch.bmm(torch.bmm(own[:, :1], symmetric), own[:, 1:].transpose(1, 2)).view(-1)

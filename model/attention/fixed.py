@@ -1,4 +1,4 @@
-"""Attention that stays as it was drawn: LDG on a random graph."""
+"""Constant attention: LDG on a random graph."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from model.batches import Step
 
 
 class FixedAttention(Attention):
-    """S that no event moves: its softmax is taken once, and there is nothing to undo."""
+    """Constant S: its softmax is computed once per batch, and there is no backward pass."""
 
     def __init__(self, passage: Passage) -> None:
         super().__init__(passage)
@@ -18,5 +18,5 @@ class FixedAttention(Attention):
         divide_by_totals(self.weights_of_rows.numpy(), totals.numpy())
 
     def softmax(self, step: Step) -> Tensor:
-        """softmax(S) of rows u and v, all slots: (S·2, C, r)."""
+        """Return softmax(S) of rows u and v, all slots: (S·2, C, r)."""
         return self.weights_of_rows.index_select(0, step.rows)

@@ -1,7 +1,7 @@
-"""Attention that the encoder infers and Gumbel-softmax samples (eqs. 6 and 11), with its gradient.
+"""Attention inferred by the encoder and sampled by Gumbel-softmax (eqs. 6 and 11), with its gradient.
 
 Names: `d_x` is the gradient of the loss with respect to `x`. S: seeds, N: nodes, B: events of the batch, K:
-slots in use, C: all slots, r: edge types, r': those of the prior (a sparse one has the non-edge first), d:
+slots in use, C: all slots, r: edge types, r': types of the prior (a sparse one has the non-edge first), d:
 width; dimension 1 holds the two nodes of the event.
 """
 
@@ -23,15 +23,15 @@ from pipeline.variants import Variant
 
 
 class Sampled(NamedTuple):
-    """What one event leaves for its gradient."""
+    """The activations of one event for its gradient."""
 
     soft: Tensor  # (S, 2, r'): the sample
     rows: np.ndarray  # (S·2, K, r): rows u and v after the event
-    totals: np.ndarray  # (S·2, r): what they were divided by
+    totals: np.ndarray  # (S·2, r): the divisors of the normalization
 
 
 class LearnedAttention(Attention):
-    """S that the encoder moves; gradients flow back through it, event by event."""
+    """Attention S updated by the encoder; gradients flow back through it, event by event."""
 
     has_gradient = True
 
@@ -45,7 +45,7 @@ class LearnedAttention(Attention):
 
     @staticmethod
     def shapes(variant: Variant, d: int) -> Shapes:
-        """Those of the encoder."""
+        """Return the encoder's parameter shapes."""
         return encoder_shapes(variant, d)
 
     @property
@@ -54,23 +54,23 @@ class LearnedAttention(Attention):
         return self.folded
 
     def start(self, z: Tensor, weights: dict[str, Tensor]) -> None:
-        """Give all embeddings before the batch to the encoder."""
+        """Create the encoder from the embeddings before the batch."""
         self.encoder = Encoder(self.variant, weights, z, self.workspace, self.undone)
 
     def logits(self) -> Tensor:
-        """What the encoder said of every event: (B, S, 2, r')."""
+        """Return the encoder's logits of every event: (B, S, 2, r')."""
         return torch.stack(self.logits_of_events)
 
     def start_backward(self, d_logits: Tensor) -> None:
-        """Begin with no gradient of S after the batch."""
+        """Initialize the gradient of S after the batch to zero."""
         self.d_logits = d_logits
-        self.d_values = torch.zeros_like(self.values)  # of the rows current at the event being undone
+        self.d_values = torch.zeros_like(self.values)  # of the rows current at the event in progress
         self.encoder.start_backward()
 
     # ---- S_uv and S_vu after the event
 
     def move(self, b: int, step: Step, own: Tensor, new: Tensor) -> None:  # noqa: ARG002
-        """Sample S_uv and S_vu from what the encoder says of Z before the event; normalize rows u and v."""
+        """Sample S_uv and S_vu from the encoder's logits for Z before the event; normalize rows u and v."""
         assert step.slots is not None
         logits = self.encoder.forward(b, step.uv)
         self.encoder.refresh(step.uv, new)
@@ -85,21 +85,21 @@ class LearnedAttention(Attention):
             self.sampled.append(Sampled(soft, after, totals))
 
     def move_backward(self, b: int, step: Step, d_new: Tensor) -> Tensor:
-        """Undo `move`: `d_values` and the encoder's gradients become those before the event."""
+        """Backpropagate `move`: `d_values` and the encoder's gradients become those before the event."""
         assert step.slots is not None
         d_new = self.encoder.refresh_backward(step.uv, d_new)
         soft, after, totals = self.sampled[b]
-        d_soft = torch.zeros_like(soft)  # the non-edge is no part of S
+        d_soft = torch.zeros_like(soft)  # S excludes the non-edge
         rows, slots = step.rows.numpy(), step.slots.numpy().ravel()
         undo_entries(self.d_values.numpy(), rows, slots, after, totals, self.totals, pair_by_rows(d_soft))
         d_sample = soft * (d_soft - (soft * d_soft).sum(2, keepdim=True)) / TEMPERATURE
         self.encoder.backward(b, step.uv, d_sample + self.d_logits[b])
         return d_new
 
-    # ---- how S weighs neighbours: `softmax` of the base class, and its gradient
+    # ---- gradient of `softmax` (base class)
 
     def softmax_backward(self, step: Step, d_largest: np.ndarray, forward: Aggregate) -> None:
-        """Add what the features of eq. 3 say of rows u and v."""
+        """Add the gradient of rows u and v from the features of eq. 3."""
         weights = forward.weights.numpy()
         d_weights = np.zeros_like(weights)
         rows, d_values = step.rows.numpy(), self.d_values.numpy()
@@ -108,5 +108,5 @@ class LearnedAttention(Attention):
         )
 
     def gradients(self) -> dict[str, Tensor]:
-        """Gradients of the encoder's weights."""
+        """Return the gradients of the encoder's weights."""
         return self.encoder.gradients()

@@ -1,4 +1,4 @@
-"""Every attention that moves with events or is read by them, by the name that variants call it."""
+"""The registry of attention classes by the names used in variants."""
 
 from model.attention.base import Attention
 from model.attention.dyrep import DyRepAttention

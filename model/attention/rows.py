@@ -1,8 +1,8 @@
-"""Temporal attention S as sparse rows: who a node's neighbours are, and how much each of them counts.
+"""Temporal attention S as sparse rows: each node's neighbours and their weights.
 
-A row keeps its neighbours in the order they joined, in slots that all seeds fill on their own; slots beyond
-a seed's own neighbours are marked absent and change no value. Sums over slots run in slot order, so that a
-seed's numbers do not depend on how wide the rows of the seeds beside it are.
+A row stores neighbours in order of joining, in slots assigned per seed. Slots beyond a seed's own neighbours
+are marked absent and do not affect any value. Sums over slots run in slot order, so that a seed's results do
+not depend on the row width of other seeds.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from torch import Tensor
 
 from model.attention.start import Edges
 
-ABSENT = -1e30  # added where there is no neighbour: its softmax weight is 0 and it never is the maximum
+ABSENT = -1e30  # added where there is no neighbour: softmax weight 0, never the maximum
 NOBODY = -1
 
 
 def entries_of(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Both directions of every edge as node, neighbour and edge type, by node, then neighbour: (2E) each."""
+    """Return node, neighbour and type of both directions of every edge, sorted: (2E) each."""
     node = torch.cat([edges.i, edges.j]).numpy()
     other = torch.cat([edges.j, edges.i]).numpy()
     order = np.lexsort((other, node))
@@ -39,7 +39,7 @@ class AttentionRows:
 
     @classmethod
     def from_edges(cls, graphs: Sequence[Edges], nodes: int, edge_types: int, dtype: torch.dtype) -> Self:
-        """Rows of a graph per seed: neighbours in the order of their numbers, each row uniform by type."""
+        """Build rows from one graph per seed: neighbours by node number, each row uniform per edge type."""
         entries = [entries_of(edges) for edges in graphs]
         count = np.stack([np.bincount(node, minlength=nodes) for node, _, _ in entries])  # (S, N)
         slots = max(int(count.max(initial=0)), 1)
@@ -53,7 +53,7 @@ class AttentionRows:
         return cls(order, count, values.to(dtype), torch.where(values != 0, 0.0, ABSENT).to(dtype))
 
     def dense(self) -> Tensor:
-        """S as (S, N, N, r)."""
+        """Return S as a dense tensor (S, N, N, r)."""
         seeds, nodes, _, edge_types = self.values.shape
         index = torch.from_numpy(np.maximum(self.order, 0)).unsqueeze(3).expand(-1, -1, -1, edge_types)
         used = torch.from_numpy(self.order != NOBODY).unsqueeze(3)
@@ -61,19 +61,19 @@ class AttentionRows:
         return out.scatter_add_(2, index, self.values * used)
 
     def neighbours(self, u: int, v: int) -> tuple[np.ndarray, int]:
-        """The neighbours of u and of v: (S, 2, K) with NOBODY as padding, and K ≥ 1."""
+        """Return the neighbours of u and v, (S, 2, K) padded with NOBODY, and K ≥ 1."""
         width = max(int(self.count[:, u].max()), int(self.count[:, v].max()), 1)
         return self.order[:, (u, v), :width], width
 
     def slot(self, node: int, other: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where `other` is in the row of `node` (0 where it is not), and whether it is there: both (S)."""
+        """Return the slot of `other` in the row of `node`, 0 if absent, and a mask of presence: (S) each."""
         if (node, other) not in self.looked_up:
             same = self.order[:, node] == other  # (S, C)
             self.looked_up[node, other] = same.argmax(1), same.any(1)
         return self.looked_up[node, other]
 
     def join(self, u: int, v: int) -> None:
-        """Give v a slot in u's row and u one in v's, in every seed that has none."""
+        """Allocate slots for v in u's row and for u in v's row, in every seed where they are missing."""
         for node, other in ((u, v), (v, u)):
             _, present = self.slot(node, other)
             if present.all():
@@ -86,21 +86,21 @@ class AttentionRows:
             del self.looked_up[node, other]
 
     def of_seeds(self, rows: list[int]) -> Self:
-        """A copy for some of the seeds."""
+        """Return a copy with the seeds at `rows`."""
         return type(self)(self.order[rows], self.count[rows], self.values[rows], self.bias[rows])
 
     def nonzero(self) -> tuple[np.ndarray, ...]:
-        """Entries that are not zero: seed, u, v, edge type and weight, each (E), in the order of rows."""
+        """Return the non-zero entries in row order: seed, u, v, edge type and weight, (E) each."""
         values = self.values.numpy()
         s, u, slot, edge_type = np.nonzero(values)
         return s, u, self.order[s, u, slot], edge_type, values[s, u, slot, edge_type]
 
     def take(self, other: Self, row: int) -> None:
-        """Take over seed `row`; who is a neighbour in which slot depends on the stream alone."""
+        """Copy the values of seed `row`; the assignment of slots does not depend on the weights."""
         self.values[row] = other.values[row]
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything of it by name, for a file."""
+        """Return all tensors by name, for a file."""
         return {
             "attention.order": torch.from_numpy(self.order),
             "attention.count": torch.from_numpy(self.count),
@@ -110,7 +110,7 @@ class AttentionRows:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> Self:
-        """The rows that gave `tensors`."""
+        """Restore rows from the result of `tensors`."""
         return cls(
             tensors["attention.order"].numpy().copy(),
             tensors["attention.count"].numpy().copy(),
@@ -119,11 +119,11 @@ class AttentionRows:
         )
 
     def flat(self) -> tuple[Tensor, Tensor]:
-        """Values and bias with a row per seed and node: (S·N, C, r), views."""
+        """Return views of values and bias with a row per seed and node: (S·N, C, r)."""
         return self.values.flatten(0, 1), self.bias.flatten(0, 1)
 
     def widen(self) -> None:
-        """Double the slots; new ones are empty."""
+        """Double the number of slots; new slots are empty."""
         seeds, nodes, slots, edge_types = self.values.shape
         self.order = np.concatenate([self.order, np.full_like(self.order, NOBODY)], axis=2)
         empty = self.values.new_zeros(seeds, nodes, slots, edge_types)
@@ -132,5 +132,5 @@ class AttentionRows:
 
 
 def pair_by_rows(pair: Tensor) -> np.ndarray:
-    """What belongs to u and v of every seed (S, 2, r') by rows, a view: (S·2, r')."""
+    """Return a view of (S, 2, r') with one row per seed and end: (S·2, r')."""
     return pair.flatten(0, 1).numpy()

@@ -1,11 +1,11 @@
-"""Loops over the slots of rows u and v, compiled: one pass where the library takes a dozen operations.
+"""Compiled loops over the slots of rows u and v: one fused pass instead of a dozen torch operations.
 
-They keep the library's order of rounding, and a sum over slots is one of double precision in slot order,
-rounded once: trailing zeros change no bit of it, so that a seed's numbers do not depend on how wide the rows
-of the seeds beside it are.
+They round in the same order as torch. Sums over slots are accumulated in double precision in slot order and
+rounded once: trailing zeros do not change them, so a seed's results do not depend on the row width of other
+seeds.
 
 M: rows of an event, u and v of each seed; K: slots in use, C: all slots, r: edge types, d: width; rows of S
-and of W_h Z are counted over seeds and nodes (S·N).
+and of W_h Z are numbered over seeds and nodes (S·N).
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ SMALLEST_TOTAL = 1e-12
 
 @compiled
 def add_bias(values: np.ndarray, bias: np.ndarray, rows: np.ndarray, sums: np.ndarray) -> None:
-    """S and its bias (S·N, C, r) of `rows` (M), added up: `sums` (M, K, r)."""
+    """Add S and its bias (S·N, C, r) of `rows` (M) into `sums` (M, K, r)."""
     for m in range(len(rows)):
         for k in range(sums.shape[1]):
             for t in range(sums.shape[2]):
@@ -26,7 +26,7 @@ def add_bias(values: np.ndarray, bias: np.ndarray, rows: np.ndarray, sums: np.nd
 
 @compiled
 def divide_by_totals(weights: np.ndarray, totals: np.ndarray) -> None:
-    """Divide `weights` (M, K, r) by their sum over slots; `totals` (M, r) has anything in it."""
+    """Divide `weights` (M, K, r) by their sum over slots, written to `totals` (M, r)."""
     for m in range(len(weights)):
         for t in range(weights.shape[2]):
             total = 0.0
@@ -50,11 +50,10 @@ def find_strongest(
     slots: np.ndarray,
     felt: np.ndarray,
 ) -> None:
-    """Eq. 3: the maximum over slots of softmax(S)·W_h z, the first slot that has it, and W_h z there, all
-    (M, r, d).
+    """Max-pool softmax(S)·W_h z over slots (eq. 3): maximum, first argmax and W_h z there, all (M, r, d).
 
     `weights` (M, K or more, r) are the softmax of `rows` (M), whose `neighbours` (M, K) are rows of
-    `projected` (S·N, d); `bias` (S·N, C, r). What is not a number stays the maximum.
+    `projected` (S·N, d); `bias` (S·N, C, r). NaN propagates as the maximum.
     """
     for m in range(len(rows)):
         for t in range(weights.shape[2]):
@@ -65,7 +64,7 @@ def find_strongest(
                 weight, absent, near = weights[m, k, t], bias[rows[m], k, t], projected[neighbours[m, k]]
                 for i in range(len(best)):
                     product = weight * near[i] + absent
-                    more = product > best[i] or product != product  # NaN alone differs from itself
+                    more = product > best[i] or product != product  # the second test detects NaN
                     best[i] = product if more else best[i]
                     slot[i] = k if more else slot[i]
             for i in range(len(best)):
@@ -80,7 +79,7 @@ def give_back_to_strongest(
     neighbours: np.ndarray,
     d_projected: np.ndarray,
 ) -> None:
-    """Add to `d_projected` (S·N, d) what the gradient of the largest products (M, r, d) says of W_h z."""
+    """Add the gradient of W_h z, from that of the maximal products (M, r, d), to `d_projected` (S·N, d)."""
     for m in range(len(slots)):
         for t in range(slots.shape[1]):
             for i in range(slots.shape[2]):
@@ -99,9 +98,9 @@ def give_back_to_rows(
     d_weights: np.ndarray,
     totals: np.ndarray,
 ) -> None:
-    """Add to `d_values` (S·N, C, r) what the gradient of the largest products says of S through its softmax.
+    """Add the gradient of S, from that of the maximal products through softmax, to `d_values` (S·N, C, r).
 
-    `d_weights` (M, K, r) is zero; `totals` (M, r) has anything in it.
+    `d_weights` (M, K, r) must be zero on entry; `totals` (M, r) is scratch.
     """
     for m in range(len(rows)):
         for t in range(slots.shape[1]):
@@ -126,9 +125,9 @@ def set_entries(
     after: np.ndarray,
     totals: np.ndarray,
 ) -> None:
-    """Set the pair's entries to `sampled` (M, r', of which the last r are edges) and divide rows by their
-    sums: `totals` (M, r). The rows as they are then are copied to `after` (M, K, r). The two are neighbours
-    by every edge type from now on.
+    """Set the pair's entries to the last r columns of `sampled` (M, r') and normalize their rows.
+
+    Row sums go to `totals` (M, r), new rows to `after` (M, K, r). The pair gets all edge types.
     """
     types = values.shape[2]
     first = sampled.shape[1] - types
@@ -158,8 +157,8 @@ def undo_entries(
     d_totals: np.ndarray,
     d_sampled: np.ndarray,
 ) -> None:
-    """Undo `set_entries`: `d_values` (S·N, C, r) becomes the gradient before it, the last r columns of
-    `d_sampled` (M, r') that of the entries. `d_totals` (M, r) has anything in it.
+    """Backpropagate `set_entries`: update `d_values` (S·N, C, r), set the last r columns of `d_sampled`
+    (M, r'); `d_totals` (M, r) is scratch.
     """
     types = d_values.shape[2]
     first = d_sampled.shape[1] - types
@@ -190,11 +189,10 @@ def follow_dyrep_rule(
     width: int,
     totals: np.ndarray,
 ) -> None:
-    """DyRep's rule for rows u and v of `values` (S·N, C, 1), in the first `width` slots.
+    """Apply DyRep's rule to rows u and v of `values` (S·N, C, 1), in the first `width` slots.
 
     `share` (S, 2) is b = 1/deg and `loss` (S, 2) x = b' − b, empty for a communication; `intensity` (S) is λ;
-    `applies` (S) says in which seeds the pair is associated, empty: in all. What `totals` (S·2, 1) has in it
-    does not matter.
+    `applies` (S) masks seeds in which the pair is associated, empty for all; `totals` (S·2, 1) is scratch.
     """
     for m in range(len(rows)):
         seed, end = m // 2, m % 2

@@ -1,6 +1,6 @@
-"""S before the first event, as edges: a random graph drawn from LDG's prior, or DyRep's association graph.
+"""Initial graphs of S as edge lists: random graphs from LDG's prior, or DyRep's association graph.
 
-Pairs are numbered, so that a graph is drawn without listing them: first how many edges it has, then which.
+Pairs are numbered, so that large graphs are drawn without enumerating pairs: edge count first, then edges.
 """
 
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from torch import Tensor
 from model.stream import Stream
 from pipeline.variants import Variant
 
-MOST_LISTED: int = 2_100_000  # pairs, those of 2,049 nodes: up to here each pair draws its own type
-MOST_NEIGHBOURS: int = 30  # on average, in graphs of more: a tenth of 100,000 nodes would be 10,000
+MOST_LISTED: int = 2_100_000  # pairs (of 2,049 nodes); up to here each pair draws its own type
+MOST_NEIGHBOURS: int = 30  # on average, in larger graphs; a tenth of 100,000 nodes would be 10,000
 
 
 class Edges(NamedTuple):
-    """A graph without directions: each edge once, i < j."""
+    """An undirected graph: each edge once, i < j."""
 
     i: Tensor  # (E) int64
     j: Tensor  # (E) int64
@@ -27,10 +27,10 @@ class Edges(NamedTuple):
 def random_edges(
     nodes: int, probabilities: tuple[float, ...], edge_types: int, generator: torch.Generator
 ) -> Edges:
-    """A random graph whose edge types are drawn from the prior.
+    """Draw a random graph with edge types from the prior.
 
-    In large networks edges are thinned to `MOST_NEIGHBOURS` per node: what a node starts with then depends on
-    the prior's types alone, and what it costs not on the number of nodes.
+    In large networks edges are thinned to `MOST_NEIGHBOURS` per node on average, so that the initial
+    neighbourhood and the cost per node do not depend on the number of nodes.
     """
     prior = torch.tensor(probabilities)
     without_edge = len(probabilities) - edge_types  # the first type of a sparse prior is the non-edge
@@ -48,13 +48,13 @@ def random_edges(
 
 
 def association_edges(associations: np.ndarray) -> Edges:
-    """The association graph, of pairs (M, 2)."""
+    """Return the association graph of pairs (M, 2)."""
     i, j = torch.from_numpy(associations).unbind(1)
     return Edges(i, j, torch.zeros_like(i))
 
 
 def random_associations(nodes: int, count: int, generator: torch.Generator) -> Edges:
-    """A random graph with as many edges as an association graph has."""
+    """Draw a random graph with `count` edges, the size of an association graph."""
     if pairs_of(nodes) <= MOST_LISTED:
         pairs = torch.triu_indices(nodes, nodes, offset=1)
         i, j = pairs[:, torch.randperm(pairs.shape[1], generator=generator)[:count]]
@@ -64,24 +64,24 @@ def random_associations(nodes: int, count: int, generator: torch.Generator) -> E
 
 
 def pairs_of(nodes: int) -> int:
-    """How many pairs so many nodes form."""
+    """Return the number of unordered pairs of `nodes` nodes."""
     return nodes * (nodes - 1) // 2
 
 
 def random_pairs(nodes: int, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """`count` different pairs, every set of them as likely as any other: i < j, (count) each."""
+    """Draw `count` distinct pairs, uniformly over sets of pairs: i < j, (count) each."""
     numbers = torch.empty(0, dtype=torch.int64)
     while len(numbers) < count:
         more = torch.randint(pairs_of(nodes), (count - len(numbers),), generator=generator)
         numbers = torch.cat([numbers, more]).unique()
     # Pair (i, j) has number j(j − 1)/2 + i.
     j = ((1 + (1 + 8 * numbers.double()).sqrt()) / 2).long()
-    j -= (j * (j - 1) // 2 > numbers).long()  # where the root is rounded up to the next whole number
+    j -= (j * (j - 1) // 2 > numbers).long()  # corrects roots rounded up to the next integer
     return numbers - j * (j - 1) // 2, j
 
 
 def initial_graph(stream: Stream, variant: Variant, generator: torch.Generator) -> Edges:
-    """The graph that S begins with."""
+    """Return the initial graph of S for a variant."""
     if variant.prior is not None:
         return random_edges(stream.nodes, variant.prior_probabilities, variant.edge_types, generator)
     if variant.random_associations:

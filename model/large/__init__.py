@@ -1,1 +1,1 @@
-"""DyRep and LDG on networks of thousands of nodes and more: nothing of an event or a batch grows with N."""
+"""The engine for DyRep and LDG on large networks: the cost of an event or batch does not grow with N."""

@@ -1,4 +1,4 @@
-"""`python -m model.large`: compile the engine before it is needed; done once, it takes no time."""
+"""`python -m model.large`: compile the engine ahead of time into numba's cache on disk."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from pipeline.variants import DYREP, Variant
 
 
 def main() -> None:
-    """Compile the engine: learn from two events of four nodes, which are too few for it to run by itself."""
+    """Compile the engine by training on two events of four nodes, with the size threshold set to 0."""
     stream = Stream(
         name="compiling",
         fingerprint="",

@@ -1,4 +1,4 @@
-"""The forward pass of a batch in a large network: every seed by itself, from embeddings to losses."""
+"""The forward pass of a batch in a large network, one seed after another, from embeddings to losses."""
 
 import numpy as np
 import torch
@@ -27,13 +27,13 @@ def advance_large(
     workspace: Workspace,
     learn: bool,
 ) -> Losses:
-    """Carry `state` through the events up to `stop`; with `learn` the losses have gradients in `named`."""
+    """Advance `state` in place through the events up to `stop`; with `learn`, losses are differentiable."""
     start, pages = state.position, state.pages
     ends = np.stack([stream.u[start:stop], stream.v[start:stop]], axis=1)  # (B, 2)
     kinds = stream.k[start:stop]
     seconds = stream.seconds[start:stop]
     waiting = waiting_features(seconds_waited(seconds, ends, state.clock)).float().numpy()
-    state.clock[ends.reshape(-1)] = np.repeat(seconds, 2)  # of several events of a node the last one stays
+    state.clock[ends.reshape(-1)] = np.repeat(seconds, 2)  # the last event of a node wins
     losses, survival = [], []
     with torch.set_grad_enabled(learn):
         for row in range(len(state.z)):
@@ -68,7 +68,7 @@ def carry(
     senders: int,
     workspace: Workspace,
 ) -> None:
-    """Carry `state` to `stop` without learning, `size` events at a time."""
+    """Advance `state` in place to `stop` without gradients, `size` events at a time."""
     while state.position < stop:
         until = min(state.position + size, stop)
         chance = draw_chance(stream, variant, state.position, until, random, noisy=False, senders=senders)
@@ -76,7 +76,7 @@ def carry(
 
 
 def seconds_waited(seconds: np.ndarray, ends: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """Seconds since the last event of both nodes of every event (B, 2); `clock` (N) is from before them."""
+    """Return seconds since the previous event of both nodes (B, 2); `clock` (N) is that before the batch."""
     nodes = ends.reshape(-1)
     order = np.argsort(nodes, kind="stable")
     by_node, at = nodes[order], seconds[order // 2]
@@ -88,7 +88,7 @@ def seconds_waited(seconds: np.ndarray, ends: np.ndarray, clock: np.ndarray) -> 
 
 
 def intensities(z: Tensor, layout: Layout, kinds: Tensor, named: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """λ of every event, and the sum of λ over its sampled non-events, both (B), from rows of Z (1, R, d)."""
+    """Return λ and the survival term of every event, both (B), from rows of Z (1, R, d)."""
     symmetric, rate = symmetric_compatibility(named["intensity.compatibility"]), named["intensity.rate"]
     own, others = torch.from_numpy(layout.plan.own), torch.from_numpy(layout.plan.others)
     events = len(kinds)

@@ -1,7 +1,7 @@
-"""One event backward: the gradient of what it read, from that of the rows it made.
+"""The backward pass of one event: gradients of its inputs from those of its output rows.
 
-`d_x` is the gradient of the loss with respect to `x`. An event leaves the gradients of what it read in its
-own memory; the event that made a row collects them, in the order of events, when its turn comes.
+`d_x` is the gradient of the loss with respect to `x`. An event stores the gradients of its inputs in its own
+memory; the event that wrote a row sums them, in the order of events, during its own backward pass.
 """
 
 from model.large.arrays import Activations, Form, Gradients, Network, Tape, Weights
@@ -16,7 +16,7 @@ from model.large.products import multiply_by_transposed, multiply_transposed
 
 @inlined
 def undo_network(weights: Network, rows: Activations, d_rows: Activations, at: int | slice) -> None:
-    """Gradients of the rows `at` a place (2, d) before both ELUs; given is that after the second."""
+    """Compute gradients of rows `at` (2, d) before both ELUs, in place, from that after the second."""
     d, d_hidden, d_output = len(weights.b1), d_rows.hidden[at], d_rows.output[at]
     elu_gradient_(d_output, rows.output[at])
     multiply_by_transposed(2, d, d, d_output, weights.w2, d_hidden)
@@ -25,7 +25,7 @@ def undo_network(weights: Network, rows: Activations, d_rows: Activations, at: i
 
 @inlined
 def collect_felt(row: int, felt: Felt, grads: Gradients) -> None:
-    """The gradient of W_h z of a row, from everyone whose strongest neighbour it was."""
+    """Sum the gradient of W_h z of a row over all maxima in which it is the argmax neighbour."""
     _, _, types, d = grads.d_near.shape
     d_projected = grads.d_projected[row]
     fill(d_projected, ZERO)
@@ -37,13 +37,13 @@ def collect_felt(row: int, felt: Felt, grads: Gradients) -> None:
 
 @compiled
 def collect(b: int, plan: Plan, felt: Felt, form: Form, tape: Tape, grads: Gradients) -> None:
-    """Gradients of rows 2b and 2b + 1 of Z, W_h Z and h¹, from everyone who read them."""
+    """Sum the gradients of rows 2b and 2b + 1 of Z, W_h Z and h¹ over all their reads."""
     d = tape.z.shape[1]
     own = tape.inputs.shape[2] - d - 4
     for row in range(2 * b, 2 * b + 2):
         d_z = grads.d_z[row]
         collect_felt(row, felt, grads)
-        d_h1 = grads.d_h1[row] if form.passes else d_z  # nobody reads h¹ without an encoder
+        d_h1 = grads.d_h1[row] if form.passes else d_z  # unused without an encoder
         if form.passes:
             fill(d_h1, ZERO)
         for read in range(plan.read_first[row], plan.read_first[row + 1]):
@@ -59,7 +59,7 @@ def collect(b: int, plan: Plan, felt: Felt, form: Form, tape: Tape, grads: Gradi
 
 @compiled
 def undo_sample(b: int, plan: Plan, tape: Tape, grads: Gradients) -> None:
-    """Undo eq. 11 for u and v, from the gradients of their rows after the event."""
+    """Backpropagate eq. 11 for u and v, from the gradients of their rows after the event."""
     types = len(tape.softmax)
     for end in range(2):
         slot, width = plan.slot[b, end], plan.width_after[b, end]
@@ -81,7 +81,7 @@ def undo_sample(b: int, plan: Plan, tape: Tape, grads: Gradients) -> None:
 
 @compiled
 def undo_last_edges(b: int, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
-    """Undo eq. 10 (eq. 8 with one pass): the gradients of what the last edge network saw."""
+    """Backpropagate eq. 10 (eq. 8 with one pass): gradients of the last edge network's inputs."""
     d = tape.z.shape[1]
     pair, d_pair = tape.pair[b], grads.d_pair[b]
     multiply_by_transposed(2, len(weights.out_b), d, grads.d_out[b], weights.out_w, grads.d_last.output[b])
@@ -105,7 +105,7 @@ def undo_last_edges(b: int, weights: Weights, form: Form, tape: Tape, grads: Gra
 def undo_senders(
     b: int, end: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients
 ) -> None:
-    """Undo eq. 8 for edges into a node: gradients of h¹ of the senders and of the receiver."""
+    """Backpropagate eq. 8 for edges into a node: gradients of h¹ of the senders and of the receiver."""
     d = tape.z.shape[1]
     d_edges, d_sums = grads.d_edge1.output[b, end], grads.d_edge1.hidden[b, end]
     d_mean = grads.d_mean[b, end]
@@ -113,7 +113,7 @@ def undo_senders(
         weight = plan.weights[b, end, i]
         for f in range(d):
             d_edges[i, f] = weight * d_mean[f]
-    # Its partner's edge is the pair's first-pass edge, too.
+    # The partner's edge is also the pair's first-pass edge.
     add_row(grads.d_pair[b, 1 - end, 2 * d :], d_edges[0])
     elu_gradient_(d_edges, tape.edge1.output[b, end])
     size = len(d_edges)
@@ -135,11 +135,11 @@ def undo_senders(
 
 @compiled
 def undo_encoder(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
-    """Undo eqs. 8–10: gradients of h¹ of the event's nodes and, with two passes, of the senders."""
+    """Backpropagate eqs. 8–10: gradients of h¹ of u and v and, with two passes, of the senders."""
     d = tape.z.shape[1]
     undo_last_edges(b, weights, form, tape, grads)
     d_pair = grads.d_pair[b]
-    for end in range(2):  # the sender of its own edge, the receiver of the other
+    for end in range(2):  # sender of its own edge, receiver of the other
         d_state = grads.d_node2.output[b, end] if form.passes == 2 else grads.d_own[b, end]
         for f in range(d):
             d_state[f] = d_pair[end, f] + d_pair[1 - end, d + f]
@@ -152,10 +152,10 @@ def undo_encoder(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, g
 
 @compiled
 def undo_rows(b: int, end: int, plan: Plan, tape: Tape, grads: Gradients) -> None:
-    """Undo normalization and softmax of the node's row of S: `d_rows` becomes that before the event.
+    """Backpropagate normalization and softmax of a node's row of S: `d_rows` becomes that before the event.
 
-    `d_near` has the gradients of the products of eq. 3, of which softmax(S) is the other factor. It belongs
-    to few neighbours, the strongest, but softmax takes something from all.
+    `d_near` holds the gradients of the maximal products softmax(S)·W_h z of eq. 3. Only argmax neighbours
+    have one, but through softmax all entries of the row get a gradient.
     """
     width, slot = plan.width[b, end], plan.slot[b, end]
     first, start = plan.near_first[b, end], grads.row_first[b, end]
@@ -174,7 +174,7 @@ def undo_rows(b: int, end: int, plan: Plan, tape: Tape, grads: Gradients) -> Non
             total, taken = tape.totals[b, end, t], grads.d_common[b, end, t]
             for k in range(width):
                 d_row[k] = (d_row[k] - taken) / total - softmax[k] * common
-            if slot < width:  # sampled anew: what it was before does not count
+            if slot < width:  # overwritten by the sample: no gradient through its old value
                 d_row[slot] = -softmax[slot] * common
         for f in range(len(d_products)):
             if strongest[f] != NOBODY:
@@ -184,8 +184,8 @@ def undo_rows(b: int, end: int, plan: Plan, tape: Tape, grads: Gradients) -> Non
 
 @compiled
 def undo_update(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, grads: Gradients) -> None:
-    """Undo eqs. 2 and 3: gradients of the inputs, of the strongest neighbours and, where S is learned, of
-    softmax(S), which join those of the rows of S before the event.
+    """Backpropagate eqs. 2 and 3: gradients of the inputs, of the argmax neighbours and, if S is learned, of
+    its rows before the event.
     """
     d, types = tape.z.shape[1], len(tape.softmax)
     new, d_update = tape.z[2 * b : 2 * b + 2], grads.d_update[b]
@@ -214,7 +214,7 @@ def undo_update(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape, gr
 def backward_event(
     b: int, plan: Plan, felt: Felt, weights: Weights, form: Form, tape: Tape, grads: Gradients
 ) -> None:
-    """Event `b`, once every event that read its rows is undone."""
+    """Backpropagate event `b`; every event that read its rows must be done."""
     collect(b, plan, felt, form, tape, grads)
     new, d = slice(2 * b, 2 * b + 2), tape.z.shape[1]
     spare, d_z = tape.spare[b], grads.d_z[new]
@@ -236,7 +236,7 @@ def backward_event(
 
 @compiled
 def collect_before(plan: Plan, felt: Felt, form: Form, grads: Gradients) -> None:
-    """Gradients of W_h Z and h¹ of rows before the batch, in the order of events."""
+    """Sum the gradients of W_h Z and h¹ of rows before the batch, in the order of events."""
     new_rows = 2 * len(plan.own)
     for row in range(new_rows, len(grads.d_projected)):
         collect_felt(row, felt, grads)

@@ -1,4 +1,4 @@
-"""Compilation of the loop over events: numba, cached on disk, and never an outdated cache."""
+"""Compilation of the loop over events with numba, cached on disk; outdated caches are discarded."""
 
 from pathlib import Path
 
@@ -20,15 +20,15 @@ SOURCES = (
     "backward",
     "layers",
     "../history/prefetch",
-    # Numbers that are compiled in.
+    # Constants that are compiled in.
     "../stream",
     "../../pipeline/paper_training",
 )
 discard_outdated_cache(HERE, SOURCES)
-# Without counting references, as in `model.history`.
+# No reference counting, as in `model.history`.
 compiled = njit(cache=True, error_model="numpy", _nrt=False, nogil=True)
 inlined = njit(cache=True, error_model="numpy", _nrt=False, nogil=True, forceinline=True)
-# For sums, several terms at a time: in an order that their number alone decides.
+# For vectorized sums; the order of the terms depends only on their number.
 summing = njit(
     cache=True, error_model="numpy", _nrt=False, nogil=True, forceinline=True, fastmath={"reassoc"}
 )

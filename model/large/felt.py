@@ -1,6 +1,6 @@
-"""Which neighbours were felt: of thousands, the strongest alone count (eq. 3), and have a gradient.
+"""Index of the argmax neighbours of the max-pooling in eq. 3; only they receive gradients.
 
-G: rows before the batch that are the strongest neighbour of somebody in some feature.
+G: rows before the batch that are an argmax neighbour in at least one feature.
 """
 
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from model.large.pages import NOBODY
 
 
 class Felt(NamedTuple):
-    """Who felt which row: new rows first, then those before the batch as they came to be felt."""
+    """The maxima of each argmax row: the batch's new rows, then earlier ones in order of first use."""
 
-    rows: np.ndarray  # (G) int64: the rows before the batch
-    first: np.ndarray  # (2B + G + 1) int64: where those that felt each row begin
-    by: np.ndarray  # places in (B, 2, r, d) where it was the strongest, in the order of events
+    rows: np.ndarray  # (G) int64: rows before the batch
+    first: np.ndarray  # (2B + G + 1) int64: start of each row's maxima in `by`
+    by: np.ndarray  # flat indices into (B, 2, r, d) of each row's maxima, in the order of events
 
 
 @compiled
 def fill_felt(
     plan: Plan, strongest: np.ndarray, place: np.ndarray, rows: np.ndarray, felt: np.ndarray, at: np.ndarray
 ) -> tuple[int, int]:
-    """Fill `rows` (G) and, for each maximum, `felt` (its row's number in `Felt`) and `at` (its place).
+    """Fill `rows` (G) and, for each maximum, `felt` (its row's index in `Felt`) and `at` (its flat index).
 
-    `place` (R) is NOBODY everywhere. Returns G and the number of maxima.
+    `place` (R) must be filled with NOBODY. Return G and the number of maxima.
     """
     events, _, types, d = strongest.shape
     before, count = 0, 0
@@ -51,7 +51,7 @@ def fill_felt(
 
 
 def felt_rows(plan: Plan, strongest: np.ndarray, all_rows: int, room: Room) -> Felt:
-    """Who felt whom, from the slots of all maxima (B, 2, r, d)."""
+    """Build the index from the argmax slots (B, 2, r, d)."""
     place, most = room("felt_place", (all_rows,)), strongest.size
     place.fill(NOBODY)
     rows, felt, at = (room(f"felt_{name}", (most,)) for name in ("rows", "numbers", "places"))

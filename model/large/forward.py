@@ -1,4 +1,4 @@
-"""One event forward (eqs. 2–4 and 6–11), from the rows before it to the rows after it."""
+"""The forward pass of one event (eqs. 2–4 and 6–11)."""
 
 import numpy as np
 
@@ -16,13 +16,13 @@ TEMPERATURE = np.float32(PAPERS_TEMPERATURE)
 SMALLEST_TOTAL = np.float32(1e-12)
 LARGEST_EXPONENT = np.float32(75.0)
 LOWEST = np.float32(-1e30)
-AHEAD = 12  # neighbours whose rows are asked for before their turn
-LINE = 16  # numbers in a line of the cache
+AHEAD = 12  # distance of prefetching, in neighbours
+LINE = 16  # numbers per cache line
 
 
 @inlined
 def two_layers(weights: Network, x: np.ndarray, rows: Activations, at: int | slice) -> None:
-    """Two ELU layers of `x` (2, d), which become the rows `at` that place."""
+    """Apply two ELU layers to `x` (2, d) and write the activations to rows `at`."""
     d, hidden, output = len(weights.b1), rows.hidden[at], rows.output[at]
     multiply(2, d, d, x, weights.w1, hidden)
     elu_(hidden, weights.b1)
@@ -32,7 +32,7 @@ def two_layers(weights: Network, x: np.ndarray, rows: Activations, at: int | sli
 
 @compiled
 def weigh_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> None:
-    """softmax(S) of the node's row, over the neighbours of each edge type."""
+    """Compute softmax(S) of a node's row over the neighbours of each edge type."""
     first, start, width = plan.near_first[b, end], plan.start[b, end], plan.width[b, end]
     for t in range(len(tape.softmax)):
         weights = tape.softmax[t, first : first + width]
@@ -46,7 +46,7 @@ def weigh_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> No
 
 @compiled
 def feel_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> None:
-    """Eq. 3: the maximum over neighbours goes to the other node's inputs; the sigmoid is taken of it."""
+    """Max-pool over neighbours (eq. 3), apply the sigmoid, and write to the other node's inputs."""
     first, start, width = plan.near_first[b, end], plan.start[b, end], plan.width[b, end]
     d, types = tape.z.shape[1], len(tape.softmax)
     inputs = tape.inputs[b, 1 - end]
@@ -76,7 +76,7 @@ def feel_neighbours(b: int, end: int, pool: Pool, plan: Plan, tape: Tape) -> Non
 
 @compiled
 def update_embeddings(b: int, plan: Plan, weights: Weights, tape: Tape) -> None:
-    """Eq. 2 for u and v, and W_h of their new embeddings."""
+    """Compute eq. 2 for u and v, and W_h of their new embeddings."""
     d = tape.z.shape[1]
     felt = tape.inputs.shape[2] - d - 4
     for end in range(2):
@@ -93,7 +93,7 @@ def update_embeddings(b: int, plan: Plan, weights: Weights, tape: Tape) -> None:
 
 @compiled
 def move_by_rule(b: int, kind: int, pool: Pool, plan: Plan, weights: Weights, form: Form, tape: Tape) -> None:
-    """Eq. 4: DyRep's rule, with the intensity of the embeddings before the event."""
+    """Apply DyRep's rule (eq. 4), with the intensity of the embeddings before the event."""
     z_u, z_v = tape.z[plan.own[b, 0]], tape.z[plan.own[b, 1]]
     spare, g = tape.spare[b, 0], ZERO
     if form.bilinear:
@@ -123,7 +123,7 @@ def move_by_rule(b: int, kind: int, pool: Pool, plan: Plan, weights: Weights, fo
 
 @compiled
 def hear_senders(b: int, end: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> None:
-    """Eq. 8 for edges from the senders into a node, and their weighted sum, which eq. 9 starts from."""
+    """Compute eq. 8 for edges from the senders into a node, and their weighted sum for eq. 9."""
     d = tape.z.shape[1]
     receiver, sent = tape.node1.output[plan.own[b, end]], tape.sent[b, end]
     hidden, edges, mean = tape.edge1.hidden[b, end], tape.edge1.output[b, end], tape.mean[b, end]
@@ -146,7 +146,7 @@ def hear_senders(b: int, end: int, plan: Plan, weights: Weights, form: Form, tap
 
 @compiled
 def judge_pair(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> None:
-    """Eqs. 7–10: logits of S_uv and S_vu."""
+    """Compute the logits of S_uv and S_vu (eqs. 8–10)."""
     d = tape.z.shape[1]
     if form.passes == 2:
         for end in range(2):
@@ -180,7 +180,7 @@ def judge_pair(b: int, plan: Plan, weights: Weights, form: Form, tape: Tape) -> 
 
 @compiled
 def move_by_sample(b: int, pool: Pool, plan: Plan, tape: Tape) -> None:
-    """Eq. 11: sample S_uv and S_vu; rows u and v sum to 1 again, and the two are neighbours from now on."""
+    """Sample S_uv and S_vu (eq. 11), normalize rows u and v, and make the pair neighbours."""
     types = len(tape.softmax)
     for end in range(2):
         logits, noise, soft = tape.logits[b, end], tape.noise[b, end], tape.soft[b, end]
@@ -212,7 +212,7 @@ def move_by_sample(b: int, pool: Pool, plan: Plan, tape: Tape) -> None:
 def forward_event(
     b: int, kind: int, pool: Pool, plan: Plan, weights: Weights, form: Form, tape: Tape
 ) -> None:
-    """Event `b`: rows 2b and 2b + 1 of Z, W_h Z and h¹, and rows u and v of S, which move in the pool."""
+    """Process event `b`: write rows 2b and 2b + 1 of Z, W_h Z and h¹; update rows u and v of S."""
     for end in range(2):
         weigh_neighbours(b, end, pool, plan, tape)
         feel_neighbours(b, end, pool, plan, tape)

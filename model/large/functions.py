@@ -1,4 +1,4 @@
-"""Element-wise functions that compile to vector instructions; the library's exp takes one at a time."""
+"""Element-wise functions that compile to SIMD instructions, unlike numpy's exp under numba."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ LOG2_E = np.float32(1.4426950408889634)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 SMALLEST, LARGEST = np.float32(-87.0), np.float32(88.0)
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
-# exp(x) = 1 + x + x² p(x) for |x| ≤ ½ ln 2: the minimax polynomial of Cephes, to the last place.
+# exp(x) = 1 + x + x² p(x) for |x| ≤ ½ ln 2: the minimax polynomial of Cephes, accurate to the last place.
 C0, C1, C2 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 C3, C4, C5 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
 
 
 @inlined
 def exp(x: np.float32) -> np.float32:
-    """exp of a single-precision number, which is held within what single precision can take."""
+    """Compute exp in single precision; the argument is clamped to avoid overflow and underflow."""
     x = min(max(x, SMALLEST), LARGEST)
     whole = np.floor(x * LOG2_E + HALF)
     rest = x - whole * LN2_HIGH - whole * LN2_LOW
@@ -26,34 +26,34 @@ def exp(x: np.float32) -> np.float32:
 
 @inlined
 def sigmoid(x: np.float32) -> np.float32:
-    """1/(1 + exp(−x))."""
+    """Compute 1/(1 + exp(−x))."""
     return ONE / (ONE + exp(-x))
 
 
 @inlined
 def copy_row(source: np.ndarray, target: np.ndarray) -> None:
-    """Copy a row."""
+    """Copy `source` to `target`."""
     for f in range(len(source)):
         target[f] = source[f]
 
 
 @inlined
 def add_row(source: np.ndarray, target: np.ndarray) -> None:
-    """Add a row onto another."""
+    """Add `source` to `target` in place."""
     for f in range(len(source)):
         target[f] += source[f]
 
 
 @inlined
 def fill(target: np.ndarray, value: np.float32) -> None:
-    """Set a row to one number."""
+    """Fill a row with `value`."""
     for f in range(len(target)):
         target[f] = value
 
 
 @summing
 def total_of(row: np.ndarray) -> np.float32:
-    """The sum of a row."""
+    """Return the sum of a row."""
     total = ZERO
     for k in range(len(row)):
         total += row[k]
@@ -62,7 +62,7 @@ def total_of(row: np.ndarray) -> np.float32:
 
 @summing
 def product_of(row: np.ndarray, other: np.ndarray) -> np.float32:
-    """The scalar product of two rows, as long as the first."""
+    """Return the dot product of two rows, over the length of the first."""
     total = ZERO
     for k in range(len(row)):
         total += row[k] * other[k]
@@ -71,7 +71,7 @@ def product_of(row: np.ndarray, other: np.ndarray) -> np.float32:
 
 @compiled
 def elu_(sums: np.ndarray, bias: np.ndarray) -> None:
-    """ELU of rows (R, d) plus a bias (d), in place."""
+    """Add a bias (d) to rows (R, d) and apply ELU, in place."""
     for row in range(sums.shape[0]):
         for f in range(sums.shape[1]):
             x = sums[row, f] + bias[f]
@@ -80,7 +80,7 @@ def elu_(sums: np.ndarray, bias: np.ndarray) -> None:
 
 @compiled
 def elu_gradient_(d_output: np.ndarray, output: np.ndarray) -> None:
-    """Gradient before an ELU (R, d) from that after it, in place: the slope is 1, or the output plus 1."""
+    """Turn the gradient of an ELU's output (R, d) into that of its input, in place."""
     for row in range(output.shape[0]):
         for f in range(output.shape[1]):
             d_output[row, f] *= min(output[row, f], ZERO) + ONE

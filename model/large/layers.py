@@ -1,6 +1,6 @@
-"""The order of events: one after another, or layers of events that do not need one another, on all threads.
+"""Scheduling of events: layers of independent events, spread over threads.
 
-Each event computes the same in either order, from the same numbers: bits do not depend on it.
+Results are bit-identical to sequential processing, because each event reads the same inputs.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def forward_layer(
     form: Form,
     tape: Tape,
 ) -> None:
-    """Forward through a layer: some events of the batch, in this order."""
+    """Run the forward pass of `events`, in this order."""
     for b in events:
         forward_event(b, kinds[b], pool, plan, weights, form, tape)
 
@@ -42,18 +42,18 @@ def backward_layer(
     tape: Tape,
     grads: Gradients,
 ) -> None:
-    """Backward through a layer: some events of the batch, in this order."""
+    """Run the backward pass of `events`, in this order."""
     for b in events:
         backward_event(b, plan, felt, weights, form, tape, grads)
 
 
 def layers_of(plan: Plan) -> list[np.ndarray]:
-    """The events of each layer: none reads what another one of its layer makes."""
+    """Return the events of each layer; no event reads a row written by another of its layer."""
     return np.split(np.argsort(plan.layer, kind="stable"), np.cumsum(np.bincount(plan.layer))[:-1])
 
 
 def run_layers(layers: list[np.ndarray], work: Callable[[np.ndarray], None], threads: int) -> None:
-    """Layer after layer, the events of each spread over threads; compiled work runs beside other threads."""
+    """Run `work` layer by layer, the events of each spread over threads; compiled work releases the GIL."""
     with ThreadPoolExecutor(threads) as pool:
         for layer in layers:
             for _ in pool.map(work, np.array_split(layer, min(threads, len(layer)))):

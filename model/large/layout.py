@@ -1,9 +1,9 @@
-"""A batch of one seed laid out before the model sees it: which rows of Z and of S each event reads and makes.
+"""The layout of one seed's batch: rows of Z and S that each event reads and writes.
 
-Only nodes that the batch reads have a row. Rows 2b and 2b + 1 are u and v after event b; rows from 2B on are
-nodes as they were before the batch: first those whose intensities are asked for, up to row Q, then those that
-only send, up to row P, then those that are only felt as neighbours: hubs have thousands of them, and nothing
-but W_h z is read of each. B: events, m: senders, E: reads of neighbours, R: rows.
+Only nodes that the batch reads have a row. Rows 2b and 2b + 1 are u and v after event b. Rows from 2B on are
+nodes before the batch: first those needed for intensities, up to row Q, then those that are only senders, up
+to row P, then those that are only neighbours. Hubs have thousands of neighbours, of which only W_h z is
+read. B: events, m: senders, E: reads of neighbours, R: rows.
 """
 
 from dataclasses import dataclass
@@ -18,34 +18,34 @@ from model.stream import ASSOCIATION
 from pipeline.paper_training import NON_EVENTS
 from pipeline.variants import Moves
 
-OWN = -1  # a read of a node's own row
+OWN = -1  # role of a read: the node's own row
 MOVES: tuple[Moves, ...] = ("never", "with associations", "with every event")
 NEVER, WITH_ASSOCIATIONS, WITH_EVENTS = range(3)
 
 
 class Plan(NamedTuple):
-    """What the stream and chance say of a batch. Dimension 1 holds u and v."""
+    """Parameter-independent indices of a batch. Dimension 1 holds u and v."""
 
     width: np.ndarray  # (B, 2) int64: slots of the node's row of S before the event
     width_after: np.ndarray  # (B, 2) int64
-    slot: np.ndarray  # (B, 2) int64: the pair's slot in each row, NOBODY where S does not move
-    start: np.ndarray  # (B, 2) int64: where the node's row starts in the pool
+    slot: np.ndarray  # (B, 2) int64: the pair's slot in each row, NOBODY if S does not change
+    start: np.ndarray  # (B, 2) int64: start of the node's row in the pool
     before: np.ndarray  # (B, 2) int64: 2b + end of the node's last event in the batch, NOBODY for none
-    layer: np.ndarray  # (B) int64: how many events of the batch come before this one of necessity
+    layer: np.ndarray  # (B) int64: depth in the dependency graph of events
     own: np.ndarray  # (B, 2) int64: row of the node before the event
-    others: np.ndarray  # (B, 2, NON_EVENTS) int64: rows of those that did not interact
+    others: np.ndarray  # (B, 2, NON_EVENTS) int64: rows of the non-event partners
     senders: np.ndarray  # (B, 2, m) int64: rows of the first pass's senders
-    weights: np.ndarray  # (B, 2, m): how much each of them weighs
-    near_first: np.ndarray  # (B, 2) int64: where the neighbours of each begin
+    weights: np.ndarray  # (B, 2, m): weight of each sender
+    near_first: np.ndarray  # (B, 2) int64: start of the node's neighbours in `near`
     near: np.ndarray  # (E) int32: rows of the neighbours, in the order of slots
-    read_first: np.ndarray  # (2B + 1) int64: where the reads of each new row begin
-    read_by: np.ndarray  # 2b + end of each read of a new row, but those of neighbours, in the order of events
-    read_as: np.ndarray  # OWN, or a sender's number
+    read_first: np.ndarray  # (2B + 1) int64: start of each new row's reads in `read_by`
+    read_by: np.ndarray  # 2b + end of each read of a new row, except as a neighbour, in event order
+    read_as: np.ndarray  # OWN, or the index of the sender
 
 
 @compiled
 def join_pairs(pool: Pool, u: np.ndarray, v: np.ndarray, k: np.ndarray, moves: int, plan: Plan) -> None:
-    """Slots of every event's pair; the two are given slots where the event makes them neighbours."""
+    """Fill widths, starts and slots of every event's pair; allocate slots if it becomes adjacent."""
     for b in range(len(u)):
         for end in range(2):
             plan.width[b, end] = pool.count[v[b] if end else u[b]]
@@ -64,7 +64,7 @@ def join_pairs(pool: Pool, u: np.ndarray, v: np.ndarray, k: np.ndarray, moves: i
 
 @compiled
 def claim_row(node: int, local: np.ndarray, touched: np.ndarray, sizes: np.ndarray, new_rows: int) -> int:
-    """The row that holds `node` now; the first to ask gives it one."""
+    """Return the current row of `node`, allocated on first use."""
     if local[node] == NOBODY:
         local[node] = new_rows + sizes[0]
         touched[sizes[0]] = node
@@ -81,7 +81,7 @@ def read_nodes(
     touched: np.ndarray,
     sizes: np.ndarray,
 ) -> None:
-    """Rows of each event's nodes and of those that did not interact."""
+    """Fill the rows of each event's nodes and of its non-event partners."""
     new_rows = 2 * len(ends)
     for b in range(len(ends)):
         for end in range(2):
@@ -104,7 +104,7 @@ def read_senders(
     sizes: np.ndarray,
     chosen: np.ndarray,
 ) -> None:
-    """Rows of the first pass's senders."""
+    """Sample the senders of the first pass and fill their rows."""
     new_rows = 2 * len(ends)
     for b in range(len(ends)):
         for end in range(2):
@@ -124,7 +124,7 @@ def read_neighbours(
     touched: np.ndarray,
     sizes: np.ndarray,
 ) -> None:
-    """Rows of the neighbours, and each event's layer."""
+    """Fill the rows of the neighbours and each event's layer."""
     new_rows = 2 * len(ends)
     for b in range(len(ends)):
         layer = 0
@@ -146,7 +146,7 @@ def read_neighbours(
 
 @compiled
 def before_the_batch(ends: np.ndarray, plan: Plan, local: np.ndarray) -> None:
-    """Let `local` hold the rows of nodes before the batch again."""
+    """Reset `local` to the rows of nodes before the batch."""
     for b in range(len(ends) - 1, -1, -1):
         for end in range(1, -1, -1):
             local[ends[b, end]] = plan.own[b, end]
@@ -154,9 +154,9 @@ def before_the_batch(ends: np.ndarray, plan: Plan, local: np.ndarray) -> None:
 
 @compiled
 def fill_reads(plan: Plan, reads: np.ndarray) -> int:
-    """Fill `reads` (3, …) with row, by whom and as what, for each read of a new row in the order of events.
+    """Fill `reads` (3, …) with row, reader (2b + end) and role of each read of a new row, in event order.
 
-    Those of neighbours are left out. Returns how many there are.
+    Reads of neighbours are excluded. Return the number of reads.
     """
     events, count = len(plan.own), 0
     for b in range(events):
@@ -174,7 +174,7 @@ def fill_reads(plan: Plan, reads: np.ndarray) -> int:
 
 @compiled
 def sort_by_row(rows: np.ndarray, first: np.ndarray, order: np.ndarray) -> None:
-    """Fill `order` (n) with the places of `rows` (n), row by row; `first` (R + 1) is where each begins."""
+    """Sort by counting: fill `order` (n) with indices of `rows` (n) by row, `first` (R + 1) with offsets."""
     for row in range(len(first)):
         first[row] = 0
     for i in range(len(rows)):
@@ -190,13 +190,13 @@ def sort_by_row(rows: np.ndarray, first: np.ndarray, order: np.ndarray) -> None:
 
 
 class Room:
-    """Memory that outlives a batch, by name: fresh pages cost as much as filling them."""
+    """Named buffers reused across batches, because page faults on new memory cost as much as filling it."""
 
     def __init__(self) -> None:
         self.blocks: dict[str, np.ndarray] = {}
 
     def __call__(self, name: str, shape: tuple[int, ...], dtype: type = np.int64) -> np.ndarray:
-        """An array with anything in it."""
+        """Return an uninitialized array."""
         wanted = int(np.prod(shape))
         block = self.blocks.get(name)
         if block is None or len(block) < wanted:
@@ -206,15 +206,15 @@ class Room:
 
 @dataclass(frozen=True)
 class Layout:
-    """A batch laid out: the plan, and the nodes whose rows before the batch it reads."""
+    """A batch's plan, and the nodes whose rows before the batch it reads."""
 
     plan: Plan
     touched: np.ndarray  # (R − 2B) int64
     asked: int  # Q
     whole: int  # P
-    last: np.ndarray  # rows that hold a node after the batch, and these nodes
+    last: np.ndarray  # rows that hold a node after the batch; `moved`: these nodes
     moved: np.ndarray
-    node: np.ndarray  # (2B) int64: which of these nodes each end of each event is
+    node: np.ndarray  # (2B) int64: index in `moved` of each end of each event
 
 
 def join_and_lay_out(
@@ -228,9 +228,9 @@ def join_and_lay_out(
     senders: int,
     room: Room,
 ) -> Layout:
-    """Let the pages of seed `row` take up who joins whom in the events between `ends` (B, 2), laid out here.
+    """Plan the events between `ends` (B, 2); add their new neighbours to the pages of seed `row` in place.
 
-    `others` (B, 2, NON_EVENTS) did not interact; `words` (B, 2) are random, none without a first pass.
+    `others` (B, 2, NON_EVENTS) are non-event partners; `words` (B, 2) are random, None without a first pass.
     """
     u, v = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
     if moves != "never":
@@ -259,7 +259,7 @@ def join_and_lay_out(
     plan = plan._replace(near=room("near", (int(until[-1]),), np.int32))
     if "local" not in room.blocks or len(room.blocks["local"]) < nodes:
         room.blocks["local"] = np.full(nodes, NOBODY, np.int32)
-    local = room.blocks["local"]  # (N): NOBODY everywhere, before and after
+    local = room.blocks["local"]  # (N): all NOBODY between calls
     touched, sizes, rows = room("touched", (nodes,)), np.zeros(1, np.int64), []
     read_nodes(ends, others, plan, local, touched, sizes)
     rows.append(2 * events + int(sizes[0]))

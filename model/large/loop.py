@@ -1,7 +1,7 @@
-"""A batch of one seed through the compiled loop, as one differentiable operation.
+"""One seed's batch through the compiled loop, as one differentiable operation.
 
-What can be one product for many rows is one: W_h z and h¹ of rows before the batch, and the gradients of the
-weights from the rows that the loop kept. Names as in `model.large.arrays`.
+Products over many rows are batched: W_h z and h¹ of rows before the batch, and the gradients of the weights
+from the activations that the loop stored. Names as in `model.large.arrays`.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ from pipeline.variant_names import BILINEAR
 from pipeline.variants import MOVES as MOVES_OF
 from pipeline.variants import Variant
 
-AT_ONCE = 4_096  # rows before the batch whose products are made at once
+AT_ONCE = 4_096  # rows before the batch per product
 
 
 def form_of(variant: Variant) -> Form:
-    """Which model a variant is."""
+    """Return the compiled loop's flags for a variant."""
     return Form(
         moves=MOVES.index(MOVES_OF[variant.attention]),
         passes=variant.passes if variant.is_sampled else 0,
@@ -65,11 +65,11 @@ class Loop:
         room: Room,
         threads: int,
     ) -> None:
-        """`named` holds the parameters of this seed alone, (1, *shape) each; `pool` moves."""
+        """Store the inputs; `named` are one seed's parameters, (1, *shape); `pool` is updated in place."""
         self.variant, self.form = variant, form_of(variant)
         self.pool, self.plan, self.layout, self.kinds = pool, layout.plan, layout, kinds
         self.waiting, self.noise, self.room, self.threads = waiting, noise, room, threads
-        self.has_next = np.ones(2 * len(kinds), np.bool_)  # whether a node has a further event in the batch
+        self.has_next = np.ones(2 * len(kinds), np.bool_)  # node has a later event in the batch
         self.has_next[layout.last] = False
         update = torch.cat([named[f"update.{part}"] for part in ("attention", "self", "waiting")], 1)
         self.tensors = {"update": update, "neighbour": named["update.neighbour"]}
@@ -80,14 +80,14 @@ class Loop:
         self.rate = named["intensity.rate"].detach()[0]
 
     def run(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Versions of rows of Z (1, Q, d) and logits (B, 1, 2, r'), from all embeddings before (N, d)."""
+        """Return row versions of Z (1, Q, d) and logits (B, 1, 2, r'), from the embeddings before (N, d)."""
         versions, logits = Unrolled.apply(self, z, *self.tensors.values())
         return versions, logits
 
     # ---- forward
 
     def forward(self, z: Tensor, tensors: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """All events."""
+        """Run the forward pass of all events."""
         self.given = dict(zip(self.tensors, (tensor[0] for tensor in tensors), strict=True))
         self.weights = self.arrays_of_weights()
         self.tape = tape = self.new_tape(z.shape[1])
@@ -105,7 +105,7 @@ class Loop:
         return from_numpy(tape.z)[None, :asked], from_numpy(tape.logits)[:, None]
 
     def read_before(self, z: Tensor) -> None:
-        """Fill in the rows before the batch, as many at a time as stay in the processor's cache."""
+        """Compute the rows before the batch, in blocks that fit the CPU cache."""
         tape, given, new_rows = self.tape, self.given, 2 * len(self.kinds)
         touched = from_numpy(self.layout.touched)
         spare = from_numpy(self.room("rows before", (AT_ONCE, z.shape[1]), np.float32))
@@ -122,9 +122,9 @@ class Loop:
                 elu_(torch.addmm(given["node1.b2"], hidden, given["node1.w2"], out=output))
 
     def in_order(self, work: Callable[[np.ndarray], None], back: bool) -> None:
-        """All events, each after those that it reads from (`back`: before them).
+        """Run `work` on all events, each after its dependencies (with `back`, before them).
 
-        Only the encoder's work is worth another thread.
+        Threads are used only with a two-pass encoder; other work is too small.
         """
         if self.threads > 1 and self.form.passes == 2:
             layers = layers_of(self.plan)
@@ -134,7 +134,7 @@ class Loop:
             work(events[::-1].copy() if back else events)
 
     def arrays_of_weights(self) -> Weights:
-        """The weights as the compiled loop takes them; what the variant does not have is empty."""
+        """Return the weights as arrays for the compiled loop; those that the variant lacks are empty."""
 
         def array(name: str, dimensions: int) -> np.ndarray:
             given = self.given.get(name)
@@ -166,7 +166,7 @@ class Loop:
         return "edge2" if self.form.passes == 2 else "edge1"
 
     def memory(self, shapes: dict[str, str], d: int, felt: int = 0) -> dict[str, Any]:
-        """Arrays by name, each of the shape that its letters spell; `felt` is G."""
+        """Return buffers by name, with shapes given by letters; `felt` is G."""
         types, plan, new_rows = len(self.pool.value), self.plan, 2 * len(self.kinds)
         sizes = {
             "2": 2,
@@ -204,7 +204,7 @@ class Loop:
         return {name: arrays(name, letters) for name, letters in shapes.items()}
 
     def new_tape(self, d: int) -> Tape:
-        """Memory for what the loop computes, with what it is given filled in."""
+        """Allocate the tape and fill in its inputs."""
         arrays = self.memory(TAPE, d)
         arrays["waiting"][:] = self.waiting
         arrays["noise"][:] = 0.0 if self.noise is None else self.noise
@@ -217,7 +217,7 @@ class Loop:
     # ---- backward
 
     def backward(self, d_versions: Tensor, d_logits: Tensor) -> list[Tensor]:
-        """Gradients of the tensors given to `forward`."""
+        """Return the gradients of the tensors given to `forward`."""
         plan, form, tape, felt = self.plan, self.form, self.tape, self.felt
         grads = Gradients(**self.memory(GRADIENTS, tape.z.shape[1], len(felt.rows)))
         grads.d_z[:] = d_versions[0, : 2 * len(self.kinds)].numpy()
@@ -233,7 +233,7 @@ class Loop:
         return [gradients[name].view_as(tensor[0])[None] for name, tensor in self.tensors.items()]
 
     def gradients(self, grads: Gradients) -> dict[str, Tensor]:
-        """Gradients of the weights by name, a product each."""
+        """Return the gradients of the weights by name."""
         tape, new_rows = self.tape, 2 * len(self.kinds)
         of_new = product(tape.z[:new_rows], grads.d_projected[:new_rows])
         out = {
@@ -252,7 +252,7 @@ class Loop:
         return out
 
     def undo_before(self, grads: Gradients) -> None:
-        """Undo h¹ of the rows before the batch: those of the loop have been undone there."""
+        """Backpropagate h¹ of the rows before the batch; the loop did so for its own rows."""
         rows = slice(2 * len(self.kinds), None)
         hidden, output = (from_numpy(array[rows]) for array in self.tape.node1)
         d_output = elu_gradient(from_numpy(grads.d_h1[rows]), output)
@@ -260,7 +260,7 @@ class Loop:
         grads.d_node1.output[rows], grads.d_node1.hidden[rows] = d_output.numpy(), d_hidden.numpy()
 
     def gradients_of_last(self, grads: Gradients) -> dict[str, Tensor]:
-        """Gradients of the last edge network and of what makes logits of it."""
+        """Return the gradients of the last edge network and of the output layer."""
         pair, d_sums, d = self.tape.pair, grads.d_last.hidden, self.tape.z.shape[1]
         out = of_network(self.last, self.tape.last, grads.d_last)
         out |= {"out.w": product(self.tape.last.output, grads.d_out), "out.b": bias_gradient(grads.d_out)}
@@ -272,7 +272,7 @@ class Loop:
         return out
 
     def gradients_of_senders(self, grads: Gradients) -> dict[str, Tensor]:
-        """Gradients of the network of incoming edges."""
+        """Return the gradients of the network of incoming edges."""
         receivers = self.tape.node1.output[self.plan.own]  # (B, 2, d)
         out = of_network("edge1", self.tape.edge1, grads.d_edge1)
         if self.form.bilinear_pairs:
@@ -282,22 +282,22 @@ class Loop:
 
 
 def product(rows: np.ndarray, d_rows: np.ndarray) -> Tensor:
-    """The gradient (a, b) of what rows (…, a) were multiplied by, from that of the products (…, b)."""
+    """Return the gradient (a, b) of a weight, from its input rows (…, a) and output gradients (…, b)."""
     return from_numpy(rows).flatten(0, -2).T @ from_numpy(d_rows).flatten(0, -2)
 
 
 def bias_gradient(d_rows: np.ndarray) -> Tensor:
-    """The gradient (b) of what was added to every row, from that of the rows (…, b)."""
+    """Return the gradient (b) of a bias, from those of the rows (…, b)."""
     return from_numpy(d_rows).flatten(0, -2).sum(0)
 
 
 def as_rows(matrices: np.ndarray) -> np.ndarray:
-    """Matrices (B, 2, d, d) as rows (B, 2, d·d)."""
+    """Reshape matrices (B, 2, d, d) to rows (B, 2, d·d)."""
     return matrices.reshape(*matrices.shape[:2], -1)
 
 
 def of_network(name: str, rows: Activations, d_rows: Activations) -> dict[str, Tensor]:
-    """Gradients of all of a network but its first weights, which see what is not the same everywhere."""
+    """Return a network's gradients except that of w1, whose inputs differ between networks."""
     return {
         f"{name}.b1": bias_gradient(d_rows.hidden),
         f"{name}.w2": product(rows.hidden, d_rows.output),
@@ -316,7 +316,7 @@ class Unrolled(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:  # noqa: ANN401
-        """Undo the loop."""
+        """Run the loop's backward pass."""
         loop: Loop = ctx.loop  # ty: ignore[missing-attribute]
         with torch.no_grad():
             return None, None, *loop.backward(*gradients)

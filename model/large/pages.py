@@ -1,8 +1,8 @@
-"""Attention S as rows of their own width: memory grows with the edges, however wide the widest row is.
+"""Attention S as rows of variable width: memory grows with the number of edges, not with the widest row.
 
-A row is a stretch of a pool that all rows of a seed share. A row that is full moves to a stretch twice as
-long at the pool's end; the pool is packed again when it grows. A hash table finds the slot of a pair, so that
-a hub with ten thousand neighbours costs no search. Slots are in the order of joining, as in `AttentionRows`.
+A row is a contiguous range of a pool shared by all rows of a seed. A full row moves to a range of twice the
+length at the pool's end; the pool is compacted when it grows. A hash table maps a pair to its slot, so that
+lookups do not search a hub's row. Slots are in the order of joining, as in `AttentionRows`.
 """
 
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 class Pool(NamedTuple):
     """S of one seed. N: nodes, M: slots of the pool, r: edge types."""
 
-    first: np.ndarray  # (N) int64: where each row starts
+    first: np.ndarray  # (N) int64: start of each row
     count: np.ndarray  # (N) int64: slots in use
-    room: np.ndarray  # (N) int64: slots of the row's stretch
+    room: np.ndarray  # (N) int64: capacity of each row
     node: np.ndarray  # (M) int32: the neighbour in each slot
-    value: np.ndarray  # (r, M): S_ui; a row lies together for each edge type, for vector instructions
-    near: np.ndarray  # (r, M) bool: whether it is a neighbour by this edge type
-    table: np.ndarray  # (2^h, 2) int32: row and slot of a pair by hashing, NOBODY where empty
-    used: np.ndarray  # (2) int64: slots of the pool that are given to rows, pairs in the table
+    value: np.ndarray  # (r, M): S_ui; a row is contiguous per edge type, for SIMD
+    near: np.ndarray  # (r, M) bool: adjacent by this edge type
+    table: np.ndarray  # (2^h, 2) int32: hash table of row and slot of a pair, NOBODY where empty
+    used: np.ndarray  # (2) int64: allocated slots of the pool, pairs in the table
 
 
 @inlined
 def place_of(pool: Pool, node: int, other: int | np.int64) -> np.int64:
-    """Where a pair is in the hash table, or where it would be put."""
+    """Return the position of a pair in the hash table, or its insertion position."""
     mask = np.uint64(len(pool.table) - 1)
     key = np.uint64(node) * np.uint64(len(pool.first)) + np.uint64(other)
     at = (key * MIX >> np.uint64(32)) & mask
@@ -50,14 +50,14 @@ def place_of(pool: Pool, node: int, other: int | np.int64) -> np.int64:
 
 @inlined
 def slot_in_row(pool: Pool, node: int, other: int | np.int64) -> np.int64:
-    """Where `other` is in the row of `node`, NOBODY if it is not there."""
+    """Return the slot of `other` in the row of `node`, NOBODY if absent."""
     at = place_of(pool, node, other)
     return np.int64(NOBODY if pool.table[at, 0] == NOBODY else pool.table[at, 1])
 
 
 @compiled
 def join(pool: Pool, node: int, other: int) -> np.int64:
-    """The slot of `other` in the row of `node`, made if there is none. The pool has the room for it."""
+    """Return the slot of `other` in the row of `node`, added if absent; the pool must have room."""
     at = place_of(pool, node, other)
     if pool.table[at, 0] != NOBODY:
         return np.int64(pool.table[at, 1])
@@ -73,7 +73,7 @@ def join(pool: Pool, node: int, other: int) -> np.int64:
 
 @compiled
 def move_row(pool: Pool, node: int, room: int) -> None:
-    """Give the row of `node` a longer stretch at the end of the pool; new slots are empty."""
+    """Move the row of `node` to a range of `room` slots at the pool's end; new slots are empty."""
     start, before, count = pool.used[0], pool.first[node], pool.count[node]
     for slot in range(room):
         for t in range(len(pool.value)):
@@ -87,7 +87,7 @@ def move_row(pool: Pool, node: int, room: int) -> None:
 
 @compiled
 def pack(old: Pool, new: Pool) -> None:
-    """Copy all rows of `old` into the empty `new`, one after another."""
+    """Copy all rows of `old` contiguously into the empty `new`."""
     place = 0
     for node in range(len(old.first)):
         start, count = old.first[node], old.count[node]
@@ -103,7 +103,7 @@ def pack(old: Pool, new: Pool) -> None:
 
 @compiled
 def fill_table(pool: Pool) -> None:
-    """Put every pair into the empty hash table."""
+    """Insert every pair into the empty hash table."""
     for node in range(len(pool.first)):
         for slot in range(pool.count[node]):
             at = place_of(pool, node, pool.node[pool.first[node] + slot])
@@ -111,7 +111,7 @@ def fill_table(pool: Pool) -> None:
 
 
 def empty_pool(nodes: int, slots: int, pairs: int, edge_types: int) -> Pool:
-    """A pool without rows that has room for so many slots and, in its table, for so many pairs."""
+    """Return an empty pool with capacity for `slots` and, in its hash table, for `pairs`."""
     return Pool(
         first=np.zeros(nodes, np.int64),
         count=np.zeros(nodes, np.int64),
@@ -125,12 +125,12 @@ def empty_pool(nodes: int, slots: int, pairs: int, edge_types: int) -> Pool:
 
 
 def pool_with_room(pool: Pool, nodes: np.ndarray) -> Pool:
-    """The pool with room for every event between `nodes` (E) to join its two, itself if it has it.
+    """Return a pool with capacity for all events between `nodes` (E), the same one if it suffices.
 
-    Called between compiled passes, which therefore never allocate. Room grows by half: amortized O(1).
+    Called between compiled passes, which therefore never allocate. Capacity grows by half: amortized O(1).
     """
     ends, times = np.unique(nodes, return_counts=True)
-    # A row that may become full moves at most to twice what it then needs, and leaves at most as much behind.
+    # A row that overflows needs at most twice its final size, and abandons at most as much.
     moving = pool.count[ends] + times > pool.room[ends]
     slots = int(pool.used[0] + 4 * (pool.room[ends] + times + SMALLEST_ROW)[moving].sum())
     pairs = int(pool.used[1] + len(nodes))
@@ -141,7 +141,7 @@ def pool_with_room(pool: Pool, nodes: np.ndarray) -> Pool:
     wider = 2 * pairs > len(pool.table)
     grown = empty_pool(len(pool.first), slots, pairs if wider else 0, len(pool.value))
     pack(pool, grown)
-    if not wider:  # the table tells slots of rows, wherever these are
+    if not wider:  # the table stores slots within rows: still valid
         return grown._replace(table=pool.table)
     fill_table(grown)
     return grown
@@ -149,32 +149,32 @@ def pool_with_room(pool: Pool, nodes: np.ndarray) -> Pool:
 
 @dataclass
 class Pages:
-    """S of every seed, a pool each."""
+    """Attention S of every seed, one pool each."""
 
     pools: list[Pool]
 
     @classmethod
     def from_edges(cls, graphs: Sequence[Edges], nodes: int, edge_types: int, dtype: torch.dtype) -> Self:
-        """Rows of a graph per seed: neighbours in the order of their numbers, each row uniform by type."""
+        """Build pools from one graph per seed: neighbours by node number, each row uniform per edge type."""
         if dtype != torch.float32:
             raise ValueError(f"dtype takes float32 in a network of {nodes:,} nodes, not {dtype}")
         return cls([pool_of(edges, nodes, edge_types) for edges in graphs])
 
     @property
     def edge_types(self) -> int:
-        """How many values an entry has."""
+        """The number of edge types."""
         return len(self.pools[0].value)
 
     def of_seeds(self, rows: list[int]) -> Self:
-        """A copy for some of the seeds."""
+        """Return a copy with the seeds at `rows`."""
         return type(self)([Pool(*(array.copy() for array in self.pools[row])) for row in rows])
 
     def take(self, other: Self, row: int) -> None:
-        """Take over seed `row` of pages that move no more."""
+        """Take seed `row` of `other` by reference; `other` must not change afterwards."""
         self.pools[row] = other.pools[row]
 
     def entries(self, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of seed `row`, in the order of rows and slots: u, v (E each), values and nearness (E, r each)."""
+        """Return u, v (E), values and adjacency (E, r) of seed `row`, in the order of rows and slots."""
         pool = self.pools[row]
         u = np.repeat(np.arange(len(pool.count)), pool.count)
         before = np.cumsum(pool.count) - pool.count
@@ -182,7 +182,7 @@ class Pages:
         return u, pool.node[at], pool.value[:, at].T, pool.near[:, at].T
 
     def nonzero(self) -> tuple[np.ndarray, ...]:
-        """Entries that are not zero: seed, u, v, edge type and weight, each (E), in the order of rows."""
+        """Return the non-zero entries in row order: seed, u, v, edge type and weight, (E) each."""
         parts = []
         for row in range(len(self.pools)):
             u, v, values, _ = self.entries(row)
@@ -191,7 +191,7 @@ class Pages:
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
     def dense(self) -> Tensor:
-        """S as (S, N, N, r), for small networks."""
+        """Return S as a dense tensor (S, N, N, r), for small networks."""
         nodes = len(self.pools[0].count)
         out = torch.zeros(len(self.pools), nodes, nodes, self.edge_types)
         for row in range(len(self.pools)):
@@ -200,7 +200,7 @@ class Pages:
         return out
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything of it by name, for a file: seeds one after another."""
+        """Return all tensors by name, for a file; entries of all seeds are concatenated."""
         parts = [self.entries(row) for row in range(len(self.pools))]
         return {
             "attention.count": torch.from_numpy(np.stack([pool.count for pool in self.pools])),
@@ -211,7 +211,7 @@ class Pages:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> Self:
-        """The pages that gave `tensors`."""
+        """Restore pages from the result of `tensors`."""
         count, *arrays = (tensors[f"attention.{name}"].numpy() for name in ("count", "node", "value", "near"))
         stops = np.cumsum(count.sum(1))
         return cls(
@@ -223,7 +223,7 @@ class Pages:
 
 
 def filled_pool(count: np.ndarray, node: np.ndarray, value: np.ndarray, near: np.ndarray) -> Pool:
-    """A pool of rows without spare slots, from counts (N) and entries (E, …) in the order of rows."""
+    """Return a pool without spare slots, from counts (N) and entries (E, …) in the order of rows."""
     pairs = len(node)
     pool = empty_pool(len(count), pairs, pairs, value.shape[1])
     pool.count[:] = pool.room[:] = count
@@ -235,7 +235,7 @@ def filled_pool(count: np.ndarray, node: np.ndarray, value: np.ndarray, near: np
 
 
 def pool_of(edges: Edges, nodes: int, edge_types: int) -> Pool:
-    """A pool of a graph: each row uniform over its neighbours by type."""
+    """Return a pool of a graph, each row uniform over its neighbours by edge type."""
     node, other, edge_type = entries_of(edges)
     of_type = np.bincount(node * edge_types + edge_type, minlength=nodes * edge_types)
     value = np.zeros((len(node), edge_types), np.float32)

@@ -1,7 +1,7 @@
-"""Products of small matrices inside compiled loops, by the library that numpy multiplies with.
+"""Products of small matrices inside compiled loops, by direct calls to BLAS.
 
-`np.dot` would do the same, but it counts references to its operands, which the compiled loops do without.
-Sizes are given, because a row may be read as a matrix. All arrays are contiguous, in single precision.
+`np.dot` counts references, which is disabled in the compiled loops. Sizes are arguments, because a row may be
+read as a matrix. All arrays must be contiguous and in single precision.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ ONE, ZERO = np.ones(1, np.float32), np.zeros(1, np.float32)
 
 @inlined
 def multiply(rows: int, inner: int, columns: int, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """`out` (rows, columns) = a (rows, inner) · b (inner, columns)."""
+    """Compute `out` (rows, columns) = a (rows, inner) · b (inner, columns)."""
     gemm(
         SINGLE, PLAIN, PLAIN, columns, rows, inner, ONE.ctypes, b.ctypes, columns, a.ctypes, inner,
         ZERO.ctypes, out.ctypes, columns,
@@ -29,7 +29,7 @@ def multiply(rows: int, inner: int, columns: int, a: np.ndarray, b: np.ndarray, 
 def multiply_by_transposed(
     rows: int, inner: int, columns: int, a: np.ndarray, b: np.ndarray, out: np.ndarray
 ) -> None:
-    """`out` (rows, columns) = a (rows, inner) · bᵀ, with b (columns, inner)."""
+    """Compute `out` (rows, columns) = a (rows, inner) · bᵀ, with b (columns, inner)."""
     gemm(
         SINGLE, TRANSPOSED, PLAIN, columns, rows, inner, ONE.ctypes, b.ctypes, inner, a.ctypes, inner,
         ZERO.ctypes, out.ctypes, columns,
@@ -40,7 +40,7 @@ def multiply_by_transposed(
 def multiply_transposed(
     rows: int, inner: int, columns: int, a: np.ndarray, b: np.ndarray, out: np.ndarray
 ) -> None:
-    """`out` (rows, columns) = aᵀ · b (inner, columns), with a (inner, rows)."""
+    """Compute `out` (rows, columns) = aᵀ · b (inner, columns), with a (inner, rows)."""
     gemm(
         SINGLE, PLAIN, TRANSPOSED, columns, rows, inner, ONE.ctypes, b.ctypes, columns, a.ctypes, rows,
         ZERO.ctypes, out.ctypes, columns,

@@ -1,8 +1,8 @@
-"""Which senders stand for all N − 1 in the first pass into a node, and how much each of them weighs.
+"""Sampling of first-pass senders: an unbiased estimate of the mean over all N − 1 senders (eq. 9).
 
-The mean over all senders that stands in for eq. 9 is estimated without bias: the partner of the event is
-always there; so are the neighbours, up to half the sample, beyond which that many of them are drawn for all;
-everyone else is stood for by the rest of the sample. A sender's weight is how many it stands for, by N − 1.
+The sample has three strata: the event's partner, which is always included; the neighbours, all of them or, if
+more than half the sample size, a random sample of that size; and all other nodes, sampled for the rest. The
+weight of a sender is the number of nodes that it represents, divided by N − 1.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @inlined
 def mixed(word: np.uint64) -> np.uint64:
-    """A random word from a counter: splitmix64."""
+    """Return a random word from a counter (splitmix64)."""
     x = word
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -24,7 +24,7 @@ def mixed(word: np.uint64) -> np.uint64:
 
 @inlined
 def below(word: np.uint64, count: int) -> np.int64:
-    """A number in [0, count) from a random word, by its upper half: uniform to 2^−32·count."""
+    """Return a number in [0, count) from the upper half of a random word, uniform to 2^−32·count."""
     return np.int64((word >> np.uint64(32)) * np.uint64(count) >> np.uint64(32))
 
 
@@ -34,12 +34,12 @@ def choose_senders(
 ) -> None:
     """Fill `senders` and `weights` (m) for edges into `node`, whose row has `width` slots in use.
 
-    The partner is the first. `word` is the random word that all others are drawn from.
+    The partner is first. `word` seeds the random generator for the others.
     """
     nodes, size = len(pool.first), len(senders)
     all_others = np.float32(nodes - 1)
     senders[0], weights[0] = partner, np.float32(1.0) / all_others
-    if size == nodes - 1:  # the sample is everyone
+    if size == nodes - 1:  # the sample is all nodes
         at = 1
         for other in range(nodes):
             if other not in (node, partner):
@@ -50,7 +50,7 @@ def choose_senders(
     row = pool.node[pool.first[node] : pool.first[node] + width]
     slot = slot_in_row(pool, node, partner)
     met = slot != NOBODY and slot < width
-    near = width - 1 if met else width  # neighbours but the partner
+    near = width - 1 if met else width  # neighbours except the partner
     taken = min(near, size // 2)
     at = 1
     if near == taken:
