@@ -1,7 +1,6 @@
-"""A day's account, one row per hour file: where it is, and how everyone reads it.
+"""The ledger ("account") of a day, one row per hour file: its path and its reader.
 
-It is made anew with its day. One that cannot be read counts as absent: until then, what it would say is
-missing, and nothing else.
+The ledger is rewritten whenever its day is read. An unreadable ledger is treated as missing.
 """
 
 from datetime import date
@@ -13,17 +12,17 @@ from pipeline.lake import Lake, read_parquet
 
 
 def account_path(lake: Lake, day: date) -> Path:
-    """Where a day's account is."""
+    """Return the path of a day's ledger."""
     return lake.github_accounts / f"date={day.isoformat()}.parquet"
 
 
 def gone_path(lake: Lake, day: date) -> Path:
-    """Where the names of hours are, one per line, for want of which a day was not read again."""
+    """Return the path of the list of lost hours, one name per line, that kept a day from being read again."""
     return lake.github_accounts / f".date={day.isoformat()}.gone"
 
 
 def read_account(path: Path) -> pl.DataFrame | None:
-    """The account at `path`; None if there is none, or none that can be read."""
+    """Read the ledger at `path`; None if it is absent or unreadable."""
     try:
         return read_parquet(path)
     except (OSError, pl.exceptions.PolarsError):
@@ -31,5 +30,5 @@ def read_account(path: Path) -> pl.DataFrame | None:
 
 
 def unreadable(path: Path) -> str:
-    """What to say of an account that is there and cannot be read."""
+    """Return the message about a ledger that exists but cannot be read."""
     return f"{path.parent.name}/{path.name} cannot be read: materialize github_events of its day again"

@@ -1,4 +1,4 @@
-"""Which events of a day's files are copies of events that another file has: the files' keys alone decide."""
+"""Detection of events that are copies of events in another file, by the files' keys alone."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pipeline.sources.gharchive.reading import IGNORED, KEPT, QUARANTINED
 
 @dataclass(frozen=True)
 class Holding:
-    """The identities, (2, events) each, of what could be read in a file and of what is quarantined."""
+    """Identities, (2, events) each, of a file's readable events and of its quarantined ones."""
 
     read: np.ndarray
     unread: np.ndarray
@@ -18,7 +18,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class Copies:
-    """What of a reading belongs to another file: rows of its two tables, and how many ignored events."""
+    """Events of a reading that belong to another file: rows of its two tables, number of ignored events."""
 
     kept: np.ndarray
     ignored: int
@@ -26,7 +26,7 @@ class Copies:
 
 
 def holding(keys: np.ndarray) -> Holding:
-    """What a file holds, from the keys of its reading."""
+    """Split the keys of a reading into identities of readable and of quarantined events."""
     is_unread = keys[2] == QUARANTINED
     return Holding(keys[:2, ~is_unread], keys[:2, is_unread])
 
@@ -34,11 +34,11 @@ def holding(keys: np.ndarray) -> Holding:
 def copies_elsewhere(
     readings: Iterable[np.ndarray], before: list[Holding], after: list[Holding]
 ) -> list[Copies]:
-    """For the keys of each reading of a day, in order: what belongs to another reading or to a neighbour.
+    """Find, for the keys of each reading of a day in order, the events that belong to another file.
 
-    An event belongs to the earliest file in which it can be read, and if there is none to the earliest that
-    holds it. `before` and `after` are the files around the day. Readings may be loaded one by one: only their
-    identities are held on to.
+    An event belongs to the earliest file in which it is readable, or else to the earliest that has it.
+    `before` and `after` are the files around the day. Readings may be loaded one by one: only their
+    identities stay in memory.
     """
     holdings = list(before)
     rows_unread = []
@@ -62,7 +62,7 @@ def copies_elsewhere(
 
 
 def _among(identities: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
-    """Which of the identities are among any of the others: one boolean each."""
+    """Return one boolean per identity: whether any of the others contains it."""
     held = np.zeros(identities.shape[1], dtype=bool)
     for other in others:
         if other.shape[1] and len(held):

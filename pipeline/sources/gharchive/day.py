@@ -1,4 +1,4 @@
-"""A day of the archive: its hours read, deduplicated among each other, written and accounted for."""
+"""Reading of one archive day: its hours are parsed, deduplicated, written as tables and counted."""
 
 import filecmp
 import shutil
@@ -38,22 +38,22 @@ Hour = tuple[date, int]
 
 @dataclass(frozen=True)
 class DayAccount:
-    """Where the events of a day's files went, and how its hours are."""
+    """Ledger of a day: its events counted by outcome and its hours by status."""
 
     day: date
-    hours: dict[str, int]  # how many hours are ok, missing, damaged, failed
+    hours: dict[str, int]  # number of hours by status: ok, missing, damaged, failed
     events: int
     kept: int
     ignored: int
     duplicates: int
     quarantined: int
     rate: float  # events per second over the files read now; 0.0 when all were read before
-    notes: tuple[str, ...]  # what is wrong with which file
-    gone: tuple[Hour, ...] = ()  # hours for want of which the day was not read, and stays as it was
+    notes: tuple[str, ...]  # problems, each with its file's name
+    gone: tuple[Hour, ...] = ()  # lost source hours; if any, the day was not read again
 
     @property
     def complete(self) -> bool:
-        """Whether no hour is left to be fetched later."""
+        """Return whether no hour remains to be fetched."""
         return self.hours["failed"] == 0 and not self.gone
 
 
@@ -65,13 +65,13 @@ def read_day(
     log: Callable[[str], None] | None = None,
     limits: Limits = LIMITS,
 ) -> DayAccount:
-    """Read a day's hour files and write its events, its quarantine and, last, its account.
+    """Parse a day's hour files and write its events, its quarantine and, last, its ledger.
 
-    An event belongs to the earliest file in which it can be read, and if there is none to the earliest that
-    holds it; the last hour of the day before and the first of the day after count when they are in the lake.
-    Only hours that are new or changed are read, and only tables that change are written. Hours not had are
-    accounted as `missing` or `failed`, and the day is complete when none is `failed`. Without `keep_raw` the
-    raw files are removed once read; their readings stay.
+    A duplicated event belongs to the earliest file in which it is readable, or else to the earliest that has
+    it. The last hour of the day before and the first of the day after take part if they are in the lake.
+    Only new or changed hours are parsed, and only changed tables are written. Absent hours are recorded as
+    `missing` or `failed`; the day is complete if none is `failed`. Without `keep_raw`, raw files are deleted
+    once parsed; their parse results (readings) stay.
     """
     events_folder = lake.github_day(day)
     quarantine_folder = lake.github_quarantine / f"date={day.isoformat()}"
@@ -108,7 +108,7 @@ def read_day(
     before = _held_by_neighbour(day - timedelta(days=1), -1, lake, rules, limits)
     asks = any(
         reading.counts.quarantined for reading in readings.values()
-    )  # else nothing is looked for there
+    )  # the next day matters only for quarantined events
     after = _held_by_neighbour(day + timedelta(days=1), 0, lake, rules, limits) if asks else []
     keys = (reading.load_keys() for reading in readings.values())
     copies = dict(zip(readings, copies_elsewhere(keys, before, after), strict=True))
@@ -143,9 +143,9 @@ def read_day(
 
 
 def as_it_is(day: date, lake: Lake, gone: Sequence[Hour]) -> DayAccount:
-    """The account of a day that stays as it was read, because hours that it was made from are `gone`.
+    """Keep a day's tables because source hours are lost (`gone`); return its ledger with these as failed.
 
-    They are noted, so that whoever asks which hours are still to be had hears of them until the day is read.
+    Their names go to the day's `.gone` file, so that `failed_hours` lists them until the day is read again.
     """
     account = read_account(account_path(lake, day))
     assert account is not None
@@ -159,10 +159,10 @@ def as_it_is(day: date, lake: Lake, gone: Sequence[Hour]) -> DayAccount:
 
 
 def hours_gone(day: date, lake: Lake, rules: EventRules) -> list[Hour]:
-    """Hours that a day was made from and of which neither the file nor a reading is here any more.
+    """Return the hours that a day was made from and whose raw file and reading are both lost.
 
-    Read now, the day would lose them, or count copies of the day before as its own. The next fetch asks for
-    them. Of a day that was never read, or whose account cannot be read, there are none.
+    If the day were read now, it would lose their events, or count copies of the day before as its own. The
+    hours are marked for the next fetch. Return an empty list for a day without a readable ledger.
     """
     own = _hours_had(day, lake)
     if own is None:
@@ -176,7 +176,7 @@ def hours_gone(day: date, lake: Lake, rules: EventRules) -> list[Hour]:
 
 
 def _hours_had(day: date, lake: Lake) -> list[int] | None:
-    """The hours whose events are in a day's tables; None of a day that has no account."""
+    """Return the hours whose events are in a day's tables; None if the day has no readable ledger."""
     account = read_account(account_path(lake, day))
     if account is None:
         return None
@@ -184,7 +184,7 @@ def _hours_had(day: date, lake: Lake) -> list[int] | None:
 
 
 def _is_readable(lake: Lake, day: date, hour: int, rules: EventRules) -> bool:
-    """Whether an hour can be read now; one that only seems to be here is asked for by the next fetch."""
+    """Return whether an hour can be read now; mark one that lost its raw file and reading as failed."""
     file = load_knowledge(lake, day, hour)
     if file is None or file.status != "ok":
         return False
@@ -199,7 +199,7 @@ def _is_readable(lake: Lake, day: date, hour: int, rules: EventRules) -> bool:
 def _day_account(
     day: date, account: pl.DataFrame, notes: Sequence[str], rate: float = 0.0, gone: Sequence[Hour] = ()
 ) -> DayAccount:
-    """A day's account summed over its files."""
+    """Sum the ledger's rows, one per file, into a `DayAccount`."""
     statuses = Counter(account["status"])
     return DayAccount(
         day=day,
@@ -219,7 +219,7 @@ def _part_name(hour: int) -> str:
 
 
 def _held_by_neighbour(day: date, which: int, lake: Lake, rules: EventRules, limits: Limits) -> list[Holding]:
-    """What the hour at place `which` of a day holds; nothing if it is not in the lake."""
+    """Return the event identities of the hour at index `which` of a day; empty if it is not in the lake."""
     hour = hours_of_day(day)[which]
     file = load_knowledge(lake, day, hour)
     if file is None or file.status != "ok":
@@ -231,13 +231,13 @@ def _held_by_neighbour(day: date, which: int, lake: Lake, rules: EventRules, lim
 
 
 def _has_raw(lake: Lake, day: date, hour: int) -> bool:
-    """Whether an hour's file is in the lake; one that other homes share is brought."""
+    """Return whether an hour's file is in the lake, after a try to bring it from the shared storage."""
     raw = raw_path(lake, day, hour)
     return raw.exists() or bring_file(lake, raw_hours(day), raw)
 
 
 def _write_parts(reading: Reading, copies: Copies, events: Path, quarantine: Path) -> Counts:
-    """Write a reading without what belongs to other files, and count anew where its events went."""
+    """Write a reading's tables without copies that belong to other files; return its adjusted counts."""
     _write_part(reading.events, events, copies.kept)
     if reading.counts.quarantined > len(copies.quarantined):
         _write_part(reading.quarantine, quarantine, copies.quarantined)
@@ -271,7 +271,7 @@ def _write_if_changed(frame: pl.DataFrame, path: Path, write: Callable[[pl.DataF
 
 
 def _holds(path: Path, frame: pl.DataFrame) -> bool:
-    """Whether a file holds this very table; one that cannot be read holds none."""
+    """Return whether a file holds exactly this table; an unreadable file does not."""
     try:
         return read_parquet(path).equals(frame)
     except (OSError, pl.exceptions.PolarsError):
@@ -279,7 +279,7 @@ def _holds(path: Path, frame: pl.DataFrame) -> bool:
 
 
 def _fetch_again(lake: Lake, file: HourFile) -> HourFile:
-    """Make the next fetch ask for a file whose raw form is gone and whose reading does not hold any more."""
+    """Mark a file as failed, so that the next fetch requests it; store and return its note."""
     reason = "the raw file is gone and has no reading under these rules; fetch the day again"
     file = replace(file, status="failed", reason=reason, etag=None, md5=None)
     store_knowledge(lake, file)

@@ -1,8 +1,7 @@
-"""Days of the archive, fetched and read each under its locks: here one after the other, or on a cluster.
+"""Fetching and reading of archive days, each under its locks, sequentially or on a cluster.
 
-On a cluster, every other day comes first: the reading of a day holds the lock of the day before, too, so that
-neighbours would wait for each other. Of the days between them, every other comes first again: each reads the
-day after it once more, and that one shares a lock with the next.
+Reading a day also locks the day before. To avoid contention on a cluster, every second day comes first, then
+the others in two rounds of every fourth day: each of these also reads the next day again.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -31,8 +30,8 @@ from pipeline.storage.things import archive_day, day_of, raw_hours
 
 Use = Callable[[Lake, list[HourFile], Log | None], Made]
 DAY = timedelta(days=1)
-LONGEST_WAIT = 3600.0  # seconds, for a day that another process makes: it takes minutes
-PLAIN = "a script"  # who works, where nobody says
+LONGEST_WAIT = 3600.0  # seconds to wait for a day locked by another process; a day takes minutes
+PLAIN = "a script"  # default name of the holder in lock messages
 
 
 def fetch_days(
@@ -44,12 +43,12 @@ def fetch_days(
     work: str = PLAIN,
     cluster: str = "",
 ) -> Iterator[tuple[date, list[HourFile]]]:
-    """Bring days into the lake, and yield each with what came of its hours; otherwise as `bring_days`."""
+    """Fetch days into the lake and yield each with the notes on its hours; see `bring_days`."""
     return bring_days(days, lake, settings, hours_alone, log, now, work, cluster)
 
 
 def hours_alone(lake: Lake, files: list[HourFile], log: Log | None) -> list[HourFile]:  # noqa: ARG001
-    """A day's hours as they were fetched: nothing is done with them yet."""
+    """Return a day's fetched hours unchanged."""
     return files
 
 
@@ -63,12 +62,11 @@ def bring_days(
     work: str = PLAIN,
     cluster: str = "",
 ) -> Iterator[tuple[date, Made]]:
-    """Fetch days, after one look whether the archive can be reached, and do something with the hours of each
-    at once: yield each day with what `use(lake, hours, log)` returned.
+    """Probe the archive once, fetch days, and yield each with what `use(lake, hours, log)` returned.
 
-    If the archive cannot be reached, days that lack nothing are taken as they are; an hour still to be had
-    makes that an error. If it goes away meanwhile, the rest is not asked for: hours that are not held fail,
-    until the next time. `work` is what others read in a lock that they wait for.
+    If the archive is unreachable, the days are used as they are, provided that every hour is held; otherwise
+    the error is raised. If it becomes unreachable later, remaining hours are not requested; those not held
+    fail until the next run. `work` names this process in lock messages.
     """
     days, so_far = list(days), (0, "")
     try:
@@ -99,9 +97,7 @@ def bring_alone(
     work: str,
     log: Log | None,
 ) -> tuple[date, Made, tuple[int, str]]:
-    """Fetch a day under its lock and use its hours; the last of the three tells how long the archive has been
-    out of reach.
-    """
+    """Fetch a day under its lock and use its hours; return day, result and streak of unreachable hours."""
     streak = Streak(*so_far)
     files = fetch_alone(lake, day, settings, now, work, log, streak)
     return day, use(lake, files, log), streak.so_far
@@ -116,7 +112,7 @@ def fetch_alone(
     log: Log | None,
     streak: Streak | None = None,
 ) -> list[HourFile]:
-    """Fetch a day under its lock."""
+    """Fetch a day under its lock and one of the fetching slots."""
     with fetching_slot(lake, settings, work, log), day_locked(lake, day, work, log):
         return fetch_day(day, lake, settings, log, now, streak)
 
@@ -132,9 +128,9 @@ def read_days(
     work: str = PLAIN,
     cluster: str = "",
 ) -> Iterator[DayAccount]:
-    """Read days whose hours are in the lake; yield the account of each as it is done.
+    """Read days whose hours are in the lake; yield the ledger of each as it is done.
 
-    What is fetched is only what a day needs of the day before, where it is gone.
+    Only the day before is fetched, if an hour of it that a day needs is lost.
     """
     tasks = (
         Task(f"read {day}", read_with_midnight, (day, rules, keep_raw, work, fetching, None))
@@ -154,9 +150,9 @@ def read_with_midnight(
     now: datetime | None,
     log: Log | None,
 ) -> DayAccount:
-    """Read a day, after fetching another day again if an hour of it is gone that this one needs.
+    """Read a day; if it needs a lost hour of another day, fetch that day and read again.
 
-    Its own hours were asked for just now, by whoever fetched it.
+    The day's own hours are not fetched: the caller has just requested them.
     """
     account = read_alone(lake, day, rules, keep_raw, work, log)
     others = {of for of, _ in account.gone} - {day}
@@ -176,7 +172,7 @@ def read_alone(
 ) -> DayAccount:
     """Read a day under its lock and that of the day before, whose last hour may hold the same events.
 
-    A day of which hours are gone since it was read stays as it is: what is stored is not lost with them.
+    A day whose source hours were lost since it was read keeps its tables, so that no stored event is lost.
     """
     with days_locked(lake, [day - DAY, day], work, log):
         if gone := hours_gone(day, lake, rules):
@@ -185,23 +181,23 @@ def read_alone(
 
 
 def in_turn(days: Sequence[date], cluster: str) -> Sequence[date]:
-    """The days in the order in which they are made; on a cluster, neighbours apart."""
+    """Return the days in processing order; on a cluster, neighbours are kept apart."""
     return [*days[::2], *days[1::4], *days[3::4]] if cluster else days
 
 
 @contextmanager
 def day_locked(lake: Lake, day: date, work: str, log: Log | None = None) -> Generator[None]:
-    """Hold the lock of a day of the archive, in its newest state where homes share a storage."""
+    """Hold the lock of an archive day and bring its newest state from the shared storage, if any."""
     with hold(lake.lock("days", day.isoformat()), f"{day} is being made", work, LONGEST_WAIT, log):
         bring_day(lake, day, log)
         yield
 
 
 def bring_day(lake: Lake, day: date, log: Log | None = None) -> None:
-    """Bring a day in its newest state, if homes share a storage.
+    """Bring the newest state of a day, if homes share a storage.
 
-    A raw hour that was fetched here before goes where another home has a newer one: beside that one's note it
-    would seem to be put there by hand.
+    A raw hour fetched here is deleted if another home has a newer one: beside the newer note it would be
+    taken for a file put there by hand.
     """
     if not lake.storage:
         return
@@ -216,9 +212,9 @@ def bring_day(lake: Lake, day: date, log: Log | None = None) -> None:
 
 @contextmanager
 def days_locked(lake: Lake, days: Iterable[date], work: str, log: Log | None = None) -> Generator[None]:
-    """Hold the locks of `days` of the archive, the earliest first: then no two runs wait for each other.
+    """Hold the locks of archive days, the earliest first, so that two runs cannot deadlock.
 
-    Where homes share a storage, what was made of these days is published.
+    If homes share a storage, the days are published to it at the end.
     """
     days = sorted(days)
     with ExitStack() as locks:

@@ -1,11 +1,11 @@
-"""What an event is on the wire: only the fields that are needed, in any of the archive's seven shapes."""
+"""Wire format of an event: only the fields that are needed, in any of the archive's seven shapes."""
 
 import json
 from typing import Annotated, Any
 
 import msgspec
 
-Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # what a column of numbers can hold
+Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # the range of an Int64 column
 
 
 class Actor(msgspec.Struct, gc=False):
@@ -16,7 +16,7 @@ class Actor(msgspec.Struct, gc=False):
 
 
 class Repo(msgspec.Struct, gc=False):
-    """`repo` (shapes A, C, D): `name` is `owner/name`, or `/` where 2011 forgot it."""
+    """`repo` (shapes A, C, D): `name` is `owner/name`, or `/` in some events of 2011."""
 
     name: str | None = None
 
@@ -50,9 +50,9 @@ class Payload(msgspec.Struct, gc=False):
     member: Any = None
 
 
-# What decoding raises: no JSON, JSON of another form, broken UTF-8, a number too long, too many levels.
+# Errors raised by decoding: not JSON, JSON of another form, broken UTF-8, a number too long, too many levels.
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-LONGEST_NUMBER = 4000  # digits; Python refuses to read many more
+LONGEST_NUMBER = 4000  # digits; Python refuses to parse more than 4,300
 
 decoder = msgspec.json.Decoder(Event)
 payload_decoder = msgspec.json.Decoder(Payload)
@@ -60,12 +60,12 @@ _loose_decoder = json.JSONDecoder(parse_int=lambda text: int(text) if len(text) 
 
 
 def is_event_type(value: object) -> bool:
-    """Whether `value` names a type of event; `Event` itself is one the archive has."""
+    """Return whether `value` is the name of an event type; the archive also has a bare `Event`."""
     return isinstance(value, str) and value.endswith("Event")
 
 
 def text(value: object) -> str | None:
-    """`value` as well-formed text, or None; what is broken in it shows as U+FFFD, which no login has."""
+    """Return `value` as well-formed text, or None; lone surrogates become U+FFFD, which no login has."""
     return (
         value.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if isinstance(value, str) else None
     )
@@ -76,12 +76,12 @@ def _number(value: object) -> int | None:
 
 
 def loosely(text: bytes) -> Any:  # noqa: ANN401 - JSON is any value
-    """What `text` says as JSON, with U+FFFD for broken UTF-8 and None for a number of absurd length."""
+    """Decode `text` as JSON, with U+FFFD for invalid UTF-8 and None for integers of over 4,000 digits."""
     return _loose_decoder.decode(text.decode("utf-8", "replace"))
 
 
 def event_from(value: object) -> Event | None:
-    """The event in loosely decoded JSON, if it is one; a field of a form no shape has counts as absent."""
+    """Return the event in loosely decoded JSON, or None; a malformed field counts as absent."""
     if not isinstance(value, dict) or not is_event_type(value.get("type")):
         return None
     actor, repo, repository, event_id = (value.get(key) for key in ("actor", "repo", "repository", "id"))

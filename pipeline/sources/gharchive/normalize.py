@@ -1,4 +1,4 @@
-"""From an event of any shape to the one row that is kept: who interacted with whom, how and when."""
+"""Normalization of events of any shape to one row each: actor, counterpart, repository and time."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class EventRules:
-    """Which types of event count, and as what; the others are ignored. The default is the paper's choice."""
+    """The event types of each kind; others are ignored. The defaults are the paper's."""
 
     communications: frozenset[str] = OWNER_TYPES
     associations: frozenset[str] = frozenset({"FollowEvent"})
@@ -52,13 +52,13 @@ class EventRules:
         )
 
 
-# Who interacted with whom: actor, actor_id, counterpart, repo, created_at in microseconds since 1970 (UTC).
-# A plain tuple, for there is one for each event of the archive.
+# A normalized event: actor, actor_id, counterpart, repo, created_at in microseconds since 1970 (UTC).
+# A plain tuple, because there is one per event of the archive.
 Row = tuple[str, int | None, str, str | None, int]
 
 
 def resolve(event: Event) -> Row | str:
-    """The row of an event of a type that has a counterpart, or the reason why there is none."""
+    """Return the row of an event whose type has a counterpart, or the reason why it has none."""
     actor = event.actor
     actor_id = None
     if isinstance(actor, Actor):
@@ -90,7 +90,7 @@ def resolve(event: Event) -> Row | str:
 
 
 def tells_who_and_when(event: Event) -> bool:
-    """Tell whether an actor and a time can be read of an event, whatever its type."""
+    """Return whether an actor and a time can be read from an event of any type."""
     actor = event.actor
     if isinstance(actor, Actor):
         actor = actor.login or _login(_payload(event).actor)
@@ -98,13 +98,13 @@ def tells_who_and_when(event: Event) -> bool:
 
 
 def microseconds(created_at: str) -> int | None:
-    """Microseconds since 1970 (UTC) of an event's time as any shape writes it, or None."""
+    """Return an event's time, as any shape writes it, in microseconds since 1970 (UTC); None if invalid."""
     try:
         if created_at[4:5] == "/":
             moment = datetime.strptime(created_at, "%Y/%m/%d %H:%M:%S %z")
         else:
             moment = datetime.fromisoformat(created_at)
-        # A time without a zone could be any of 24 hours.
+        # A time without a zone is ambiguous.
         if moment.tzinfo is None:
             return None
         return (moment.astimezone(UTC) - EPOCH) // timedelta(microseconds=1)
@@ -116,7 +116,7 @@ _moments = Remembered(microseconds)
 
 
 def _payload(event: Event) -> Payload:
-    """The payload's telling fields; broken UTF-8 in one of them does not hide the others."""
+    """Decode the payload's relevant fields; invalid UTF-8 in one of them does not hide the others."""
     try:
         return payload_decoder.decode(event.payload)
     except UNREADABLE:
@@ -136,11 +136,11 @@ def _login(value: object) -> str | None:
 
 
 def _owner_and_repo(event: Event) -> tuple[str | None, str | None]:
-    """Owner and `owner/name` of the repository, as far as the event's shape has them."""
+    """Return the owner and `owner/name` of the repository, each None if the event does not give it."""
     repository = event.repository
     if repository is not None and repository.owner:  # shape B
         return repository.owner, f"{repository.owner}/{repository.name}" if repository.name else None
-    if event.repo is not None:  # shapes A, C and D; 2011 has its repository in the payload at times
+    if event.repo is not None:  # shapes A, C and D; in 2011 it is sometimes in the payload
         repo = event.repo.name or ""
         owner, _, name = repo.partition("/")
         if not (owner and name):
@@ -153,7 +153,7 @@ def _owner_and_repo(event: Event) -> tuple[str | None, str | None]:
 
 
 def _from_url(url: str) -> tuple[str | None, str | None]:
-    """Owner and `owner/name` of the repository an address on GitHub is in."""
+    """Return the owner and `owner/name` of the repository of a GitHub URL; None twice for other URLs."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Recovering whole events from damaged text: glued, cut, NUL-ridden or broken in its encoding."""
+"""Recovery of whole events from damaged text: joined, truncated, with NUL bytes or invalid UTF-8."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pipeline.sources.gharchive.event import UNREADABLE, Event, decoder, event_from, is_event_type, loosely
 
 BLANK = b" \t\r\n"
-LIST_MARKS = frozenset({b"[", b",", b"]"})  # what stands around events that are written as a list
-DEEPEST = 500  # levels below an object; what is nested deeper no reader follows
+LIST_MARKS = frozenset({b"[", b",", b"]"})  # punctuation of events written as a JSON list
+DEEPEST = 500  # nesting levels below an object; deeper JSON is not read
 
-# JSON's grammar, possessive throughout: what was matched is not gone over again.
+# JSON's grammar, with possessive quantifiers throughout: no backtracking.
 _BLANK = rb"[ \t\r\n]*+"
 _STRING = rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
 _NUMBER = rb"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+"
@@ -20,14 +20,14 @@ _OTHER_KEY = rb'%b(?!"type")%b%b:%b' % (_BLANK, _STRING, _BLANK, _BLANK)
 OBJECT = re.compile(rb"\{%b" % _KEY)
 TYPE = re.compile(rb'"type"%b:%b"[^"\\]*+(?<=Event)"' % (_BLANK, _BLANK))
 MARK = re.compile(rb"%b([,}\]])" % _BLANK)
-# All that has no level of its own up to the next type, and one more: its key, its value or what it opens.
+# Scalar members up to the next "type", and one member more: its key, its scalar or its opening bracket.
 MEMBERS = re.compile(rb"(?:%b%b%b,)*+%b(?:(%b)|([{\[]))" % (_OTHER_KEY, _SCALAR, _BLANK, _KEY, _SCALAR))
 ELEMENTS = re.compile(rb"(?:%b%b%b,)*+%b(?:%b|([{\[]))" % (_BLANK, _SCALAR, _BLANK, _BLANK, _SCALAR))
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """Bytes that are not an event, where they are in the inflated file, and why they are not."""
+    """Bytes that are not an event, their offset in the inflated file, and the reason."""
 
     offset: int
     reason: str
@@ -44,12 +44,12 @@ class Salvaged:
 
     @property
     def end(self) -> int:
-        """Where the bytes after it begin."""
+        """Offset of the first byte after the event."""
         return self.offset + len(self.text)
 
 
 def salvage(text: bytes, offset: int) -> Iterator[Salvaged | Fragment]:
-    """Yield every whole event in `text` and, in between, all that is not one; only blanks are left out.
+    """Yield every whole event in `text` and the fragments in between, without blanks and list marks.
 
     `offset` is where `text` begins in the inflated file.
     """
@@ -62,7 +62,7 @@ def salvage(text: bytes, offset: int) -> Iterator[Salvaged | Fragment]:
 def gaps(
     text: bytes, offset: int, events: Iterable[Salvaged]
 ) -> Iterator[tuple[bytes, int, Salvaged | None]]:
-    """What of `text` is in none of its `events`: each gap, where it begins, and the event that ends it."""
+    """Yield each gap between `events` in `text`, its offset, and the event that ends it (None: the end)."""
     begin = 0
     for event in events:
         yield text[begin : event.offset - offset], offset + begin, event
@@ -73,12 +73,11 @@ def gaps(
 def whole_events(text: bytes, offset: int) -> Iterator[Salvaged]:
     """Yield every whole event in `text`, which begins at `offset` in the inflated file.
 
-    However the text is made, each of its bytes is followed at most twice: as part of a string, and not as
-    part of one.
+    The time is linear for any text: each byte is scanned at most twice, once as part of a string.
     """
     search = type_at = 0
-    followed = bytearray()  # where an object was opened that need not be followed from there again
-    ends: dict[int, int] = {}  # where the objects end that look like events
+    followed = bytearray()  # starts of objects that were scanned already
+    ends: dict[int, int] = {}  # start → end of objects that look like events
     while match := OBJECT.search(text, search):
         start = match.start()
         search = start + 1
@@ -99,12 +98,12 @@ def whole_events(text: bytes, offset: int) -> Iterator[Salvaged]:
 
 
 def _follow(text: bytes, start: int, followed: bytearray, ends: dict[int, int]) -> None:
-    """Follow the object at `start` as far as it is JSON; note what is opened on the way and where it ends.
+    """Scan the object at `start` as far as it is JSON; record objects met and the ends of likely events.
 
-    What is open where the text ceases to be JSON is not JSON either, wherever one begins to follow it.
+    An object that is open where the text stops being JSON is invalid wherever the scan starts.
     """
     followed[start] = True
-    # What is open: where an object began (-1: an array), whether it looks like an event, levels within.
+    # Stack of open brackets: an object's start (-1: an array), whether it looks like an event, its depth.
     starts, events, depths = [start], [False], [0]
     at = start + 1
     after = "comma"  # or "opening", "value"
@@ -140,12 +139,12 @@ def _follow(text: bytes, start: int, followed: bytearray, ends: dict[int, int]) 
             depths.append(0)
             if opening == b"{":
                 followed[at - 1] = True
-            if len(starts) > 2 * DEEPEST:  # the outer half is too deep by now, whatever follows
+            if len(starts) > 2 * DEEPEST:  # the outer half is too deep already
                 del starts[:DEEPEST], events[:DEEPEST], depths[:DEEPEST]
 
 
 def salvaged_event(text: bytes) -> Event | None:
-    """The event that `text` is, or None: strictly if it can be, else with the odd parts taken as absent."""
+    """Decode `text` as an event, strictly or else with malformed fields as absent; None if it is not one."""
     try:
         event = decoder.decode(text)
     except UNREADABLE:
@@ -157,9 +156,9 @@ def salvaged_event(text: bytes) -> Event | None:
 
 
 def fragments(text: bytes, offset: int) -> Iterator[Fragment]:
-    """`text` without the blanks around it as something that is not an event.
+    """Yield `text`, stripped of blanks, as a fragment.
 
-    Nothing if that leaves nothing, or one mark of a list: events may be written as one.
+    Yield nothing for empty text or a single list mark: events may be written as a JSON list.
     """
     bare = text.lstrip(BLANK)
     offset += len(text) - len(bare)

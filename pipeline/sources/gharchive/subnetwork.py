@@ -1,4 +1,4 @@
-"""Which accounts form the dense subnetwork of the archive, and the event table of what happens among them."""
+"""The dense subnetwork of the archive: its members, and the event table of their interactions."""
 
 import heapq
 import json
@@ -32,15 +32,15 @@ from pipeline.sources.gharchive.subnetwork_rule import SubnetworkRule
 
 Name = TypeVar("Name", int, str)
 DATASET, TITLE = "github", "GitHub"
-GROWTH = 1.5  # from one threshold of the densest part to the next
+GROWTH = 1.5  # factor between successive thresholds in `densest_members`
 
 
 @dataclass(frozen=True)
 class Subnetwork:
     """The accounts of the subnetwork and how they were found.
 
-    `accounts` has the columns of the schema SUBNETWORK, sorted by login. `removed` tells, rule by rule, how
-    many of the `seen` accounts left: seen = removed + members. `missing_days` of the window hold no events.
+    `accounts` has the columns of the schema SUBNETWORK, sorted by login. `removed` counts, by
+    rule, the accounts excluded: seen = removed + members. `missing_days` of the window have no events.
     """
 
     rule: SubnetworkRule
@@ -60,8 +60,8 @@ def find_subnetwork(
 ) -> Subnetwork:
     """Apply `rule` to the normalized events in the `date=…` folders of `events`, day by day.
 
-    The first pass counts every account's events; the second looks only at accounts that may qualify, and
-    there an event archived in several files counts once. On a cluster, `events` is that of the home.
+    The first pass counts every account's events; the second only those of accounts that may qualify, with an
+    event archived in several files counted once. On a cluster, `events` must be the home's folder.
     """
     days = files_by_day(events, rule.start, rule.end)
     if not days:
@@ -74,7 +74,7 @@ def find_subnetwork(
     each = 1 if cluster else threads  # a task of a worker has one thread
     parts = stretches(days.values())
     lake = home_of_events(events)
-    place = lake.home if cluster else None  # workers see the home alone
+    place = lake.home if cluster else None  # workers can read only the home
     with TemporaryDirectory(prefix=".counts", suffix=own_suffix(), dir=place) as folder:
         scratch = Path(folder)
         candidates = scratch / "candidates.parquet"
@@ -124,7 +124,7 @@ def find_subnetwork(
 
 
 def home_of_events(events: Path) -> Lake:
-    """The home to which a folder of events belongs."""
+    """Return the home of a folder of events; a folder outside a home serves as one itself."""
     home = Lake(events.parent.parent)
     return home if home.github_events == events else Lake(events)
 
@@ -136,7 +136,7 @@ def count_stretch_there(
     threads: int | None,
     log: Log | None,  # noqa: ARG001 - a task gets it
 ) -> set[datetime]:
-    """`count_stretch` on paths within a home."""
+    """Run `count_stretch` on paths relative to a home."""
     return count_stretch([lake.home / file for file in files], lake.home / counts, threads)
 
 
@@ -149,14 +149,14 @@ def count_pairs_there(
     threads: int | None,
     log: Log | None,  # noqa: ARG001 - a task gets it
 ) -> None:
-    """`count_pairs` on paths within a home; a folder that is there is whole, and its worker died with it."""
+    """Run `count_pairs` on paths relative to a home, unless a worker that died has completed the folder."""
     if not (lake.home / folder).exists():
         paths = [lake.home / file for file in files]
         count_pairs(paths, lake.home / candidates, shared, lake.home / folder, threads)
 
 
 def initiated(pairs: pl.DataFrame, members: set[int]) -> pl.DataFrame:
-    """What each member initiated towards other members."""
+    """Count what each member initiated towards other members."""
     among = pairs.filter(pl.col("u").is_in(members) & pl.col("v").is_in(members))
     return among.group_by("u").agg(
         network_communications=pl.col("communications").sum(),
@@ -165,7 +165,7 @@ def initiated(pairs: pl.DataFrame, members: set[int]) -> pl.DataFrame:
 
 
 def core_members(pairs: pl.DataFrame, members: set[int], rule: SubnetworkRule) -> set[int]:
-    """The core: the largest part of `members` in which all keep the rule by events among them alone."""
+    """Return the core: the largest subset of `members` that satisfies the rule by its own events alone."""
     enough = (pl.col("network_communications") >= rule.min_communications) & (
         pl.col("network_associations") >= rule.min_associations
     )
@@ -177,10 +177,10 @@ def core_members(pairs: pl.DataFrame, members: set[int], rule: SubnetworkRule) -
 
 
 def densest_members(pairs: pl.DataFrame, members: set[Name], size: int) -> set[Name]:
-    """`size` members left when the one with the fewest events among the rest leaves, again and again.
+    """Return `size` members, after removing the one with the fewest events among the rest, repeatedly.
 
-    Of equals the last by login leaves first; `members` are logins, or numbers in their order. Everyone with
-    fewer events than any core of that size has is removed at once, and would have left before the others.
+    Of equals the last by login is removed first; `members` are logins, or numbers in their order. For speed,
+    members outside a core of at least `size` are removed at once; they would be the first to go anyway.
     """
     names = sorted(members)
     place = pl.DataFrame({"name": names}, schema={"name": pairs.schema["u"]}).with_row_index("place")
@@ -216,7 +216,7 @@ def densest_members(pairs: pl.DataFrame, members: set[Name], size: int) -> set[N
 
 
 def peeled(u: np.ndarray, v: np.ndarray, events: np.ndarray, left: np.ndarray, threshold: int) -> np.ndarray:
-    """The part of those `left` in which everyone has `threshold` events with the others at least."""
+    """Return the subset of `left` in which everyone has at least `threshold` events with the others."""
     while True:
         inside = left[u] & left[v]
         degree = np.bincount(u[inside], events[inside], len(left))
@@ -245,7 +245,7 @@ def write_subnetwork(subnetwork: Subnetwork, folder: Path) -> None:
 
 
 def read_subnetwork(folder: Path) -> Subnetwork:
-    """Read a subnetwork back; one that is absent or half replaced is refused."""
+    """Read a stored subnetwork; raise if it is absent or its two files do not match."""
     path = folder / "subnetwork.json"
     if not path.exists():
         raise FileNotFoundError(f"no subnetwork in {folder}: build github/subnetwork")
@@ -270,10 +270,10 @@ def read_subnetwork(folder: Path) -> Subnetwork:
 def subnetwork_table(
     events: Path, subnetwork: Subnetwork, split: Split, threads: int | None = None
 ) -> EventTable:
-    """The event table of what the subnetwork's members do among themselves in its window.
+    """Build the event table of interactions among the subnetwork's members in its window.
 
-    Associations before the window are the initial graph, those within it the final one, as the paper counts
-    them. Nodes are sorted by login; events at the same moment by file and event id.
+    Associations before the window form the initial graph, those within it the final one, as in the paper.
+    Nodes are sorted by login, simultaneous events by file and event id.
     """
     rule = subnetwork.rule
     if subnetwork.accounts.height < 2:
@@ -326,7 +326,7 @@ def subnetwork_table(
 
 
 def own_relations(names: Iterable[str]) -> tuple[str, ...]:
-    """The relations of a table in their order, following first; it is there even where nobody follows."""
+    """Return the distinct relations in order, `Follow` first; `Follow` alone if `names` is empty."""
     return tuple(sorted(set(names) or {"Follow"}, key=lambda name: (name != "Follow", name)))
 
 

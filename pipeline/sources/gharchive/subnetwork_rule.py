@@ -1,10 +1,10 @@
-"""Who belongs to the dense subnetwork: the rule, and which logins are machines."""
+"""Membership rule of the dense subnetwork, and the patterns of bot logins."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-# Accounts that are machines, as regular expressions over the whole lower-case login.
+# Bot accounts, as regular expressions over the whole lower-case login.
 BOT_PATTERNS = (
     r".*\[bot\]",  # GitHub Apps
     r".*[-_.]bot\d*",
@@ -13,18 +13,18 @@ BOT_PATTERNS = (
     r".+-(ci|jenkins|travis|buildmaster|autobuild|deployer)",
     r"(travis-?ci|jenkins(ci)?|hudson|houndci|coveralls|codecov|dependabot|renovate|greenkeeper(io)?)",
     r"(dependabot|renovate|greenkeeper|snyk|pyup)[-_].*",
-    r"(web-flow|ghost|github-actions|invalid-email-address)",  # GitHub's own stand-ins
+    r"(web-flow|ghost|github-actions|invalid-email-address)",  # GitHub's placeholder accounts
 )
 
 
 @dataclass(frozen=True)
 class SubnetworkRule:
-    """Who belongs to the subnetwork; the defaults are the paper's.
+    """Membership rule of the subnetwork; the defaults are the paper's.
 
-    An account qualifies if it is no bot and initiated at least `min_communications` and `min_associations` in
-    the window, self-interactions apart. `start` and `end` are file days, both inside. With `core`, only
-    events among members count, and the rule is applied until nobody more falls out. `max_nodes` keeps the
-    densest part: the account with the fewest events among the rest leaves, one by one.
+    An account qualifies if it is not a bot and initiated at least `min_communications` and `min_associations`
+    in the window, without self-interactions. `start` and `end` are file days, both inclusive. With `core`,
+    only events among members count, and the rule is applied until the set is stable. `max_nodes` keeps the
+    densest part: the account with the fewest events among the rest is removed, one by one.
     """
 
     min_communications: int = 200
@@ -46,10 +46,10 @@ class SubnetworkRule:
 
     @property
     def bots(self) -> str:
-        """The pattern of a machine's login."""
+        """One pattern that matches the login of any bot."""
         return any_of(self.bot_patterns)
 
 
 def any_of(patterns: Iterable[str]) -> str:
-    """One pattern for several; a class that matches nothing stands for none."""
+    """Join patterns into one; without patterns, return one that never matches."""
     return "|".join(f"(?:{pattern})" for pattern in patterns) or r"[^\s\S]"
