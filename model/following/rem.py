@@ -169,7 +169,7 @@ class RemFollower:
 
     def renumber_and_begin_pass(self, events: pl.DataFrame, history: History) -> Pass:
         """Return a pass over `events` that continues `history`; positions restart at 0."""
-        history.sizes[2] = 0  # positions are those of these events
+        history.sizes[2] = 0  # positions count from these events
         by_role, standard = self.family.variant.by_role, self.fit.standard
         return Pass(self.stream(events), by_role=by_role, standard=standard, history=history)
 

@@ -23,7 +23,7 @@ def is_not_worse(challenger: Lane, serving: Lane, day: date) -> bool:
 
 
 def relative_rank(lane: Lane, day: date, people: set[str]) -> float | None:
-    """Return the mean rank of the last seven days' events among `people`, in [0, 1]; None without any."""
+    """Return the mean relative rank of the last seven days' events among `people` (0: best), or None."""
     nodes = [node for node, name in enumerate(lane.choice.names) if name.lower() in people]
     parts = []
     for one in window_until(day, JUDGED_DAYS):

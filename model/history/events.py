@@ -36,7 +36,7 @@ def statistics_of_events(events: Events) -> tuple[Statistic, ...]:
 
 
 def load_events(folder: Path) -> Events:
-    """Load the events of the table in `folder`. Types rare in training share the last place."""
+    """Load the events of the table in `folder`. Types rare in training share the last type, `others`."""
     stream, table = load_stream(folder), read_event_table(folder)
     training = table.events.filter(pl.col("split") == TRAIN)["type"].value_counts()
     names = training.sort(["count", "type"], descending=[True, False])["type"].to_list()

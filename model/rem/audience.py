@@ -55,7 +55,7 @@ def spread_audience(node: int, near: np.ndarray, everyone: int, few: int) -> Aud
 
 def near_to(reading: Pass, node: int, now: float) -> np.ndarray:
     """Return a node's latest partners and the nodes that its paths reach at second `now`, with duplicates."""
-    reading.ask(node, now, others=NOBODY)  # walks along the paths
+    reading.ask(node, now, others=NOBODY)  # fills `moment.paths`
     reached = reading.moment.paths
     return np.concatenate([partners_of(reading.history, node), reached.nodes[: reached.count[0]]])
 

@@ -32,7 +32,7 @@ class Explanation:
     statistics: tuple[str, ...]
     amounts: np.ndarray  # (M, F) their statistics, not standardized
     probability: np.ndarray  # (M)
-    added: dict[str, np.ndarray]  # by group of statistics: what it adds to log λ, (M)
+    added: dict[str, np.ndarray]  # by group of statistics: its contribution to log λ, (M)
     edge_types: np.ndarray  # (M), −1 for none
 
     def contributions(self, at: int) -> dict[str, float]:

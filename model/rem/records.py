@@ -99,7 +99,7 @@ def write_rem_records(
     folder: Path,
     log: Callable[[str], None] | None,
 ) -> dict[str, Any]:
-    """Rank the test period once with the final weights; write all files, model.json last, and return it."""
+    """Rank the test period once with the final weights, write all files, model.json last, and return it."""
     stream, seeds = events.stream, settings.seeds
     validation, test = stream.splits
     weights, standard = chosen[1].weights, chosen[1].standard

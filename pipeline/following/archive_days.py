@@ -67,7 +67,7 @@ def newest_day_to_follow(settings: Settings, until: date) -> date:
 
 
 def end_of_archive(settings: Settings, newest: date) -> str:
-    """Return the message that no day after `newest` can be followed."""
+    """Return the message that the archive has no day after `newest`."""
     return f"the archive in {settings.gharchive_url} ends on {newest}"
 
 

@@ -157,7 +157,7 @@ def differs(lake: Lake, day: date, hours: Iterable[HourFile]) -> bool:
     if account is None:
         return True
     read = account.with_columns(pl.col("status").replace("damaged", "ok"))
-    # The time of the last request for an hour without a file is no difference.
+    # The time of the last request for an hour without a file does not count as a difference.
     before = {
         row["hour"]: (row["status"], row["bytes"], row["etag"], row["fetched_at"] if row["bytes"] else None)
         for row in read.iter_rows(named=True)

@@ -44,7 +44,7 @@ def lost_to_recency(scores: pl.DataFrame) -> list[str]:
 
 
 def behind(followed: Sequence[date], now: datetime) -> list[str]:
-    """Return a finding if no day is followed or the newest ended two or more days before `now` (aware, UTC)."""
+    """Return a finding if no day is followed, or the newest ended two days or more before `now` (UTC)."""
     if not followed:
         return ["no day is followed yet"]
     age = now.replace(tzinfo=None) - end_of(followed[-1])

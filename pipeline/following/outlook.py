@@ -46,7 +46,7 @@ class Block:
     nodes: np.ndarray  # (B)
     partner: np.ndarray  # (B, W)
     weight: np.ndarray  # (B, W) float64; 0 for the node itself, and for padding
-    log_intensity: np.ndarray  # (B, W) float64; −∞ there
+    log_intensity: np.ndarray  # (B, W) float64; −∞ for these
     largest: np.ndarray  # (B, 1)
     total: np.ndarray  # (B, 1)
 

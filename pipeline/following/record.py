@@ -62,13 +62,13 @@ def followed_days(lake: Lake) -> list[date]:
 
 
 def forget_followed_days(lake: Lake) -> None:
-    """Mark all followed days as incomplete; published files stay until they are replaced."""
+    """Delete all day records, newest first; published files stay until they are replaced."""
     for day in reversed(followed_days(lake)):
         FollowingFiles.of(lake).record(day).unlink(missing_ok=True)
 
 
 def hold_following(lake: Lake, log: Callable[[str], None] | None) -> AbstractContextManager[int]:
-    """Return the held lock that guards changes of followed days."""
+    """Return a context manager that holds the lock for changes of followed days."""
     lock, happening = lake.lock("datasets", FOLLOWING), "the archive is being followed"
     return hold(lock, happening, "ldg follow", LONGEST_WAIT, log)
 
