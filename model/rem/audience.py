@@ -54,14 +54,14 @@ def spread_audience(node: int, near: np.ndarray, everyone: int, few: int) -> Aud
 
 
 def near_to(reading: Pass, node: int, now: float) -> np.ndarray:
-    """Return a node's latest partners and the nodes that its paths reach at second `now`, with duplicates."""
+    """Return a node's latest partners and the nodes its paths reach at second `now`; may have duplicates."""
     reading.ask(node, now, others=NOBODY)  # fills `moment.paths`
     reached = reading.moment.paths
     return np.concatenate([partners_of(reading.history, node), reached.nodes[: reached.count[0]]])
 
 
 def most_popular(history: History, count: int) -> np.ndarray:
-    """Return the `count` nodes with the most recent events as target (decayed by month)."""
+    """Return the `count` nodes with the most events as target, decayed by month."""
     return np.argpartition(history.node_fade[1, :, MONTH], -count)[-count:]
 
 

@@ -57,7 +57,7 @@ def new_fit(layout: Layout, settings: RemSettings) -> Fit:
 
 
 def events_to_learn(stream: Stream, settings: RemSettings, end: int) -> np.ndarray:
-    """Return positions of the communications before `end` to learn from, without the first `silent` ones."""
+    """Return positions of the events before `end` to learn from, without the first, whose past is short."""
     return learned_events(stream, min(settings.silent, end // 10), end)
 
 

@@ -31,7 +31,7 @@ def score_everyone(
 ) -> np.ndarray:
     """Return log λ of each anchor (B), which `acts` or is acted on, with every node: (B, N) → (S, B, N).
 
-    Up to rounding this is λ from `scored_answers`, with a fraction of the products: inputs that all
+    Up to rounding this is log λ of `scored_answers`, with a fraction of the products: inputs that all
     candidates of an anchor share (the moment, the anchor, having no past) are multiplied once, from the
     anchor's row with itself.
     """

@@ -106,7 +106,7 @@ def read_changed(
 ) -> bool:
     """Read a day if its hours changed or it is unsettled; return whether its events may have changed.
 
-    Its neighbours in the lake are read again with it, because copies of an event are detected across
+    Neighbours that depend on it are read again with it, because copies of an event are detected across
     midnight. They are looked up after the day's own reading, which shares a lock with both of theirs: a
     neighbour that another process reads meanwhile is either done by then, or sees this day.
 
