@@ -1,5 +1,5 @@
-"""What makes two trainings the same: event table, variant, settings. Imports no torch, so that asking whether
-one can go on is cheap.
+"""Identity of a training: event table, variant, settings. Imports no torch, so that checking whether a
+training can be resumed is cheap.
 """
 
 import json
@@ -15,9 +15,9 @@ from pipeline.paper_training import BATCH, EPOCHS, LEARNING_RATE, SEEDS
 from pipeline.rem_variants import RemVariant
 from pipeline.variants import Variant
 
-VERSION = 3  # of the mathematics and of what a checkpoint holds: raise it when either changes
+VERSION = 3  # of the mathematics and the checkpoint format: raise it when either changes
 RANKED = 2_000  # events of a period that are ranked in a large network
-SENDERS = 64  # that stand for all in the first pass of LDG's encoder, in a large network
+SENDERS = 64  # that represent all in the first pass of LDG's encoder, in a large network
 # In the metadata of a checkpoint's file: its JSON part, and a checksum of that part and of the tensors.
 HEADER, CHECKSUM = "state", "sha256"
 EARLIER_CHECKSUM = "sha256"  # earlier versions: in the JSON part, and of the tensors alone
@@ -25,10 +25,10 @@ EARLIER_CHECKSUM = "sha256"  # earlier versions: in the JSON part, and of the te
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train, as the paper states it. `seeds` share one batched run without influencing one another.
+    """Training settings as in the paper. `seeds` share one batched run without influencing one another.
 
-    `senders` and `ranked` are for large networks (`model.large.rule`): how many stand for all in the
-    encoder's first pass, and how many events of the validation and of the test period are ranked.
+    `senders` and `ranked` are for large networks (`model.large.rule`): the number of senders that represent
+    all in the encoder's first pass, and of events ranked in the validation and in the test period.
     """
 
     seeds: tuple[int, ...] = tuple(range(SEEDS))
@@ -68,14 +68,14 @@ class TrainingSettings:
 
 
 def rem_settings(settings: TrainingSettings | RemSettings) -> RemSettings:
-    """How a relational-event model is trained: of the paper's settings it takes the seeds alone."""
+    """Return settings of a relational-event model; of the paper's settings it uses the seeds alone."""
     return settings if isinstance(settings, RemSettings) else RemSettings(seeds=settings.seeds)
 
 
 def identity(
     dataset: str, fingerprint: str, variant: Variant | RemVariant, settings: TrainingSettings | RemSettings
 ) -> dict[str, Any]:
-    """What a checkpoint or a finished folder must agree on to be the same training.
+    """Return the identity of a training, which its checkpoint and its finished folder must match.
 
     `fingerprint` is that of the dataset's event table.
     """
@@ -83,7 +83,7 @@ def identity(
         return rem_identity(dataset, fingerprint, variant, rem_settings(settings))
     decisive = {name: value for name, value in asdict(settings).items() if name != "checkpoint_minutes"}
     for name, usual in (("senders", SENDERS), ("ranked", RANKED)):
-        if decisive[name] == usual:  # trainings from before these settings stay what they are
+        if decisive[name] == usual:  # trainings that predate these settings keep their identity
             del decisive[name]
     return {
         "version": VERSION,
@@ -97,7 +97,7 @@ def identity(
 
 
 def differences(facts: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
-    """In what a finished training differs from the expected identity: `epochs 5, not 3`, for instance."""
+    """List how a finished training differs from the expected identity: `epochs 5, not 3`, for instance."""
     other = []
     for part, value in expected.items():
         there = facts.get(part)
@@ -110,7 +110,7 @@ def differences(facts: Mapping[str, Any], expected: Mapping[str, Any]) -> list[s
 
 
 def resumable(checkpoint: Path, expected: dict[str, Any]) -> bool:
-    """Whether a training of this identity would go on from `checkpoint`, as far as its header tells."""
+    """Return whether a training of this identity can resume from `checkpoint`, judging by its header."""
     try:
         with safe_open(checkpoint, framework="numpy") as file:
             metadata = file.metadata() or {}

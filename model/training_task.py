@@ -1,7 +1,7 @@
-"""A training as a task: any process that sees the home can do it, and one at a time does.
+"""A training as a task: any process with access to the home can run it, one at a time.
 
-All seeds of a variant learn in one task, because seeds side by side share what an event costs. Imports no
-torch: a caller that only asks for a training needs none.
+All seeds of a variant train in one task, because they share the cost of each event. Imports no torch: a
+caller that only submits a training needs none.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from pipeline.rem_variants import RemVariant
 from pipeline.storage.things import event_table, trained_model
 from pipeline.variants import Variant
 
-# Seconds, for a training that nobody waits for any more: it ends when it next tells how far it is.
+# Seconds to wait for the lock: an abandoned training holds it until it next reports its progress.
 LONGEST_WAIT = 600.0
 
 
@@ -26,7 +26,7 @@ def training_task(
     threads: int,
     work: str,
 ) -> Task[dict[str, Any]]:
-    """The task of training `variant` on a dataset; `work` is what others read in its lock."""
+    """Return the task of training `variant` on a dataset; `work` describes the holder of its lock."""
     return Task(
         f"{dataset} {variant.key}",
         train_alone,
@@ -45,7 +45,7 @@ def train_alone(
     work: str,
     log: Log | None,
 ) -> dict[str, Any]:
-    """Train a variant under its lock and return model.json; a checkpoint that does not fit is discarded."""
+    """Train a variant under its lock and return model.json; a mismatched checkpoint is discarded."""
     from model.checkpoint import CheckpointError
     from model.training import train
 

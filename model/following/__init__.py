@@ -1,1 +1,1 @@
-"""Models that follow an archive: each day they are scored, learn on, and forecast the next."""
+"""Models that follow an archive: scored, trained further and used to forecast day by day."""

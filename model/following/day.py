@@ -1,4 +1,4 @@
-"""Day after day: score yesterday's forecast, learn on, forecast; replay where data changed."""
+"""The daily loop: score yesterday's forecast, learn, forecast; replay days whose data changed."""
 
 import time
 from collections.abc import Callable
@@ -49,12 +49,12 @@ Log = Callable[[str], None]
 def follow_until(
     lake: Lake, rule: FollowRule, last: date, first: date | None = None, log: Log | None = None
 ) -> list[DayRecord]:
-    """Follow every day up to `last`, whose events are in the lake; return the days made now, in order.
+    """Follow every day up to `last`, whose events are in the lake; return the processed days, in order.
 
-    Without anything followed yet, the day before `first` (or `last` itself) is where it starts: people are
+    If nothing is followed yet, following starts as of the day before `first` (or `last` itself): people are
     chosen from the window that ends with it, the models are trained on it, and the first forecast is made as
-    of its end. Days that are whole and whose data did not change are not made again. Where a day of the last
-    14 changed, it and the days after it are made anew, from the snapshot before it.
+    of its end. Complete days with unchanged data are skipped. If one of the last 14 days changed, it and all
+    later days are recomputed from the snapshot before it.
     """
     with hold_following(lake, log):
         sweep(lake.following)
@@ -63,10 +63,10 @@ def follow_until(
 
 
 def start_day(lake: Lake, rule: FollowRule, last: date, first: date | None, log: Log | None) -> date:
-    """The day as of whose end the first forecast is made; an earlier one than before begins all over.
+    """Return the day as of whose end the first forecast is made; a day earlier than before restarts all.
 
-    A start that was asked for, and on which there are people to follow, is noted: where the first days could
-    not be made, the next run goes on from it.
+    A requested start on which there are people to follow is recorded: if the first days fail, the next run
+    resumes from it.
     """
     days = followed_days(lake)
     if first is None and not days and (asked := asked_start(lake)) is not None:
@@ -87,7 +87,7 @@ def start_day(lake: Lake, rule: FollowRule, last: date, first: date | None, log:
 
 @dataclass
 class Chain:
-    """The days since following began on `start`, each made from the one before."""
+    """The days since following began on `start`, each computed from the one before."""
 
     lake: Lake
     rule: FollowRule
@@ -98,7 +98,7 @@ class Chain:
     oldest: date = date.min  # the first day that late data may have changed
 
     def until(self, last: date) -> list[DayRecord]:
-        """Make what is not whole or not current up to `last`, in order."""
+        """Process the incomplete or outdated days up to `last`, in order, and return their records."""
         whole = followed_days(self.lake)
         reached = min(last, whole[-1]) if whole else self.start
         self.oldest = max(self.start, reached - (LATE_DAYS - 1) * DAY)
@@ -121,14 +121,14 @@ class Chain:
         return new_records
 
     def choice(self, chosen_on: date) -> Choice:
-        """The people of a choice; one that late data cannot reach any more stays as it was made."""
+        """Return the people of a choice; one that late data cannot change any more is used as stored."""
         if chosen_on not in self.choices:
             stored = stored_choice(self.lake, chosen_on) if chosen_on < self.oldest else None
             self.choices[chosen_on] = stored or make_choice(self.lake, self.rule, chosen_on, self.start)
         return self.choices[chosen_on]
 
     def lanes(self, chosen_on: date) -> list[Lane]:
-        """The models of these people, the one that decides first."""
+        """Return the models of these people; the first one decides on promotion."""
         if chosen_on not in self.opened:
             days = FollowedDays(self.lake, self.choice(chosen_on))
             self.opened[chosen_on] = [
@@ -137,7 +137,7 @@ class Chain:
         return self.opened[chosen_on]
 
     def lanes_of_next(self, before: DayRecord) -> tuple[date, date | None]:
-        """Who is served on the day after `before`, and who challenges."""
+        """Return the serving choice and the challenger, if any, for the day after `before`."""
         days = days_of_choices(self.lake, self.start)
         challenger = before.challenger
         if before.day in days and before.day > self.start:
@@ -146,7 +146,7 @@ class Chain:
         return before.serving, challenger
 
     def digest(self, day: date, before: DayRecord | None) -> str:
-        """Everything that a day depends on."""
+        """Return the digest of everything that a day depends on."""
         if before is None:
             return digest_of([lane.digest(day) for lane in self.lanes(self.start)])
         serving, challenger = self.lanes_of_next(before)
@@ -154,14 +154,14 @@ class Chain:
         return digest_of([before.digest, serving.isoformat(), *(lane.digest(day) for lane in lanes)])
 
     def current(self, day: date, before: DayRecord | None) -> DayRecord | None:
-        """The record of a day that is whole and that nothing has changed since; else None."""
+        """Return the record of a day if it is complete and up to date; else None."""
         record, files = read_record(self.lake, day), FollowingFiles.of(self.lake)
         if record is None or not files.forecasts(day).exists():
             return None
         return record if record.digest == self.digest(day, before) else None
 
     def make(self, day: date, before: DayRecord | None) -> DayRecord:
-        """Score, learn on and forecast for one day; its record is written last."""
+        """Process one day: score, learn, promote the challenger if due, forecast; write the record last."""
         started = time.perf_counter()
         digest, files = self.digest(day, before), FollowingFiles.of(self.lake)
         serving, challenger = (self.start, None) if before is None else self.lanes_of_next(before)
@@ -185,12 +185,12 @@ class Chain:
         return record
 
     def is_quiet(self, day: date, serving: date) -> bool:
-        """Return whether these people did nothing among themselves for so long that nothing is forecast."""
+        """Return whether there is no forecast because these people had no events for `QUIET_DAYS` days."""
         events, _ = self.lanes(serving)[0].days.between(day - (QUIET_DAYS - 1) * DAY, day)
         return events.is_empty()
 
     def scores(self, day: date, before: DayRecord) -> pl.DataFrame:
-        """Score the forecasts of the day before beside the baselines; without forecasts, online alone."""
+        """Score yesterday's forecasts beside the baselines; if nothing was forecast, only online."""
         lanes, choice = self.lanes(before.serving), self.choice(before.serving)
         events, _ = lanes[0].days.of(day)
         past, digests = lanes[0].days.between(choice.window.first, day - DAY)
@@ -200,7 +200,7 @@ class Chain:
         rows = []
         for lane in lanes:
             model = lane.at(day - DAY)
-            # What was forecast is asked first: ranks of the day itself come with learning from it.
+            # Score the forecast first: `lane.ranks(day)` makes the model learn from the day.
             forecast_ranks, scores_of_pairs = model.ranks(u, v, came), model.pair_scores(came)
             ranks = lane.ranks(day)
             forecast_ranks = forecast_ranks[np.isin(positions, ranks["position"])]
@@ -213,7 +213,7 @@ class Chain:
         )
 
     def forecasts(self, day: date, serving: date) -> pl.DataFrame:
-        """The forecasts as of the end of a day."""
+        """Return the forecasts as of the end of a day."""
         parts = [
             forecast_rows(lane.variant, lane.choice.names, lane.at(day).hazards(), end_of(day))
             for lane in self.lanes(serving)
@@ -221,13 +221,13 @@ class Chain:
         return pl.concat(parts).with_columns(dataset=pl.lit(FOLLOWING))
 
     def has_events_to_learn(self, day: date) -> bool:
-        """Return whether a model of people chosen on a day has anything to learn; if not, the people stay."""
+        """Return whether people chosen on a day would have events to train on; if not, the people stay."""
         first = window_until(day, self.rule.days).first
         files, _ = day_files(self.lake.github_events, first, day - JUDGED_DAYS * DAY)
         return bool(files)
 
     def choose_anew(self, day: date, *, is_last: bool) -> None:
-        """Choose people on a day on which it is time, or on the last one if the rule is another now."""
+        """Choose new people on a day when they are due, or on the last day if the rule has changed."""
         days = days_of_choices(self.lake, self.start)
         if day in days or day == self.start:
             self.choice(day)

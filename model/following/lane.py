@@ -1,8 +1,8 @@
-"""A lane: one model of one choice of people, from its training through every day since.
+"""A lane: one model of one choice of people, from its training through every later day.
 
-Its chain of digests says what it depends on: the training on the people, their events and the settings; each
-day on the day before and on its events. A snapshot holds as long as the digest in it is the day's, so that
-late data is put right by starting from the last snapshot that still holds.
+A chain of digests records dependencies: the training depends on the people, their events and the settings,
+each day on the previous day and its own events. A snapshot is valid while its digest equals the day's, so
+late data is handled by replaying from the last valid snapshot.
 """
 
 import json
@@ -31,35 +31,35 @@ from pipeline.results.pairs import Pairs
 from pipeline.runs import commit
 
 Log = Callable[[str], None]
-VERSION = 2  # of what a day does: raise it when the same events would leave another model
-MOST_RANKED = 2_000  # communications of a day that are ranked; of more, so many spread evenly
+VERSION = 2  # of the daily update: raise it when the same events would give another model
+MOST_RANKED = 2_000  # most communications ranked per day, spread evenly
 
 
 @dataclass
 class Model:
-    """A follower at the end of a day, and how far its forecasts can be believed."""
+    """A follower at the end of a day, and the calibration of its forecasts."""
 
     day: date
     follower: RemFollower
     chance: Chance
-    latest: tuple[np.ndarray, Outlook] | None = None  # and for which pairs that came true it was made
+    latest: tuple[np.ndarray, Outlook] | None = None  # cache: pair keys and their outlook
 
     def outlook(self, came: Pairs | None = None) -> Outlook:
-        """log λ of every ordered pair as of the end of the day; in a large network with each of `came`."""
+        """Return log λ of every ordered pair at the day's end; a large network includes each of `came`."""
         keys = self.chance.pairs.keys[:0] if came is None else came.keys
         if self.latest is None or not (self.latest[1].is_whole or np.array_equal(self.latest[0], keys)):
-            self.latest = None  # there is room for one
+            self.latest = None  # free the old one first, to hold only one in memory
             also = Pairs(self.chance.pairs.nodes, np.union1d(self.chance.pairs.keys, keys))
             self.latest = keys, self.follower.outlook(end_of(self.day), also)
         return self.latest[1]
 
     def hazards(self, came: Pairs | None = None) -> Iterator[tuple[Block, np.ndarray]]:
-        """Events expected on the day after, block by block of the outlook: (B, W) each."""
+        """Yield the expected events of the next day, block by block of the outlook: (B, W) each."""
         for block in self.outlook(came).blocks():
             yield block, self.chance.hazard(block, self.day + DAY)
 
     def pair_scores(self, came: Pairs) -> dict[str, float]:
-        """How well the probabilities of the day after did, on which `came` came true."""
+        """Return log and Brier score of the next day's probabilities; `came` are the pairs that occurred."""
         true = np.ones(len(came.keys), bool)
         return pair_scores(
             Given(-np.expm1(-hazard[stands]), block.values(came, true)[stands], block.weight[stands])
@@ -68,7 +68,7 @@ class Model:
         )
 
     def ranks(self, u: np.ndarray, v: np.ndarray, came: Pairs) -> np.ndarray:
-        """Ranks (E, 2) of v among all whom u may act on, and of u among all who may act on v, as forecast."""
+        """Rank v among all targets of u, and u among all actors on v, as forecast: (E, 2)."""
         outlook = self.outlook(came)
         if outlook.is_whole:
             return listed_ranks(np.concatenate([hazard for _, hazard in self.hazards(came)]), u, v)
@@ -85,7 +85,7 @@ class Model:
 
 
 class Lane:
-    """The model `variant` of the people whose `days` these are; a day is made when it is asked for."""
+    """The model `variant` of the people of `days`; each day is computed on demand and stored."""
 
     def __init__(self, days: FollowedDays, variant: str, family: RemFamily, log: Log | None = None) -> None:
         self.days, self.variant, self.family, self.log = days, variant, family, log
@@ -96,11 +96,11 @@ class Lane:
 
     @property
     def trained_until(self) -> date:
-        """The last day that the training learned from; the days from there to the choice it learned on."""
+        """Last day of the training data; the rest of the window chooses the epoch, then is learned daily."""
         return self.choice.chosen_on - JUDGED_DAYS * DAY
 
     def digest(self, day: date) -> str:
-        """What the model at the end of a day depends on."""
+        """Return the digest of everything that the model at the end of a day depends on."""
         if not self.digests:
             _, events = self.days.between(self.choice.window.first, self.choice.chosen_on)
             training = [VERSION, self.variant, self.family.identity(), self.choice.digest, events]
@@ -111,13 +111,13 @@ class Lane:
         return self.digests[max(day, self.trained_until)]
 
     def ranks(self, day: date) -> pl.DataFrame:
-        """How the communications of a day were ranked online, just before they were learned from."""
+        """Return the online ranks of a day's communications, from just before the model learned from them."""
         if not self.holds(day):
             self.at(day)
         return read_parquet(self.folder(day) / "ranks.parquet")
 
     def at(self, day: date) -> Model:
-        """The model at the end of a day: in memory, from its snapshot, or learned on from an earlier one."""
+        """Return the model at the end of a day: from memory, a snapshot, or by learning further days."""
         if self.model is not None and self.model.day == day and self.holds(day):
             return self.model
         start = day
@@ -130,18 +130,18 @@ class Lane:
         return self.model
 
     def holds(self, day: date) -> bool:
-        """Whether there is a snapshot of this very day."""
+        """Return whether a valid snapshot of the day exists."""
         try:
             return json.loads((self.folder(day) / "made.json").read_bytes())["digest"] == self.digest(day)
         except (FileNotFoundError, ValueError, KeyError):
             return False
 
     def folder(self, day: date) -> Path:
-        """Where the snapshot of a day is."""
+        """Return the folder of a day's snapshot."""
         return self.files.snapshot(self.variant, self.choice.chosen_on, day)
 
     def load(self, day: date) -> Model:
-        """The model of a snapshot; a damaged one is removed and made again."""
+        """Load the model of a snapshot; a damaged snapshot is deleted and computed again."""
         folder = self.folder(day)
         try:
             follower, _ = self.family.load(folder / "model.safetensors")
@@ -152,7 +152,7 @@ class Lane:
         return Model(day, follower, Chance.from_arrays({name: t.numpy() for name, t in tensors.items()}))
 
     def store(self, model: Model, ranks: pl.DataFrame | None = None) -> None:
-        """Write a snapshot, what makes it hold last."""
+        """Write a snapshot; the file that makes it valid comes last."""
         import torch
 
         folder = self.folder(model.day)
@@ -210,7 +210,7 @@ class Lane:
         return self.load(self.trained_until)
 
     def learn_on(self, model: Model, day: date) -> Model:
-        """One day further: ranked with still weights, learned from, its outcome remembered; and stored."""
+        """Advance one day: rank with fixed weights, learn, update the calibration, and store a snapshot."""
         events, _ = self.days.of(day)
         nodes = len(self.choice.names)
         came = happened(events, nodes)
@@ -219,11 +219,11 @@ class Lane:
         model.follower.learn(events, day)
         model.chance.observe(expected, day, came)
         self.store(Model(day, model.follower, model.chance), ranks)
-        return self.load(day)  # as any other process would go on: the last bits depend on where arrays lie
+        return self.load(day)  # as another process would: the last bits depend on memory alignment
 
 
 def prune(lake: Lake, oldest: date) -> None:
-    """Remove the snapshots of days before `oldest`, which no late data can ask for."""
+    """Delete the snapshots of days before `oldest`, which late data cannot reach."""
     for folder in (lake.following / "models").glob("*/*/????-??-??"):
         if date.fromisoformat(folder.name) < oldest:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A relational-event model that follows: its statistics move with every event, its weights with every day."""
+"""A relational-event model that follows: its statistics update per event, its weights per day."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -38,21 +38,21 @@ from pipeline.results.metrics import mid_ranks
 from pipeline.results.pairs import Pairs
 
 Log = Callable[[str], None]
-MOST_LEARNED = 40_000  # the latest events of a window that weights learn from; all move the state
-MOST_MEASURED = 1_000  # events that an epoch is chosen on
-RATE = 3e-4  # of learning on: small and constant
-PAIRS_AT_ONCE = 8192  # scored together: bounds memory whatever the number of nodes
+MOST_LEARNED = 40_000  # latest events of a window used for training; all events update the statistics
+MOST_MEASURED = 1_000  # events used to choose the epoch
+RATE = 3e-4  # learning rate of daily updates: small and constant
+PAIRS_AT_ONCE = 8192  # scored together: bounds memory for any number of nodes
 
 
 @dataclass(frozen=True)
 class RemFamily:
-    """Followers of one relational-event variant."""
+    """Variant and settings that followers of one relational-event variant share."""
 
     variant: RemVariant
     settings: RemSettings
 
     def identity(self) -> dict[str, Any]:
-        """Return what makes two of them the same: variant, settings, version."""
+        """Return the identity of these followers: variant, settings, version."""
         return {
             "version": VERSION,
             "variant": self.variant.as_json(),
@@ -64,8 +64,8 @@ class RemFamily:
     def train(
         self, window: Window, nodes: int, past: pl.DataFrame, judged: pl.DataFrame, log: Log | None
     ) -> tuple["RemFollower", dict[str, Any]]:
-        """Learn for several epochs from the latest of `past`; return the follower of the epoch that ranks
-        `judged` best, and what `trainings` tells of it.
+        """Train for several epochs on the latest of `past`; return the follower of the epoch that ranks
+        `judged` best, and its facts for `trainings`.
         """
         torch.set_num_threads(1)
         started = time.perf_counter()
@@ -103,7 +103,7 @@ class RemFamily:
         }
 
     def layout(self, types: tuple[str, ...]) -> Layout:
-        """Which statistics the networks read."""
+        """Return the network layout for these event types."""
         return layout_of(self.variant, self.settings, listed(len(types)))
 
     def load(self, path: Path) -> tuple["RemFollower", dict[str, Any]]:
@@ -129,9 +129,9 @@ class RemFamily:
 
 
 class RemFollower:
-    """Weights with the optimizer's moments, and the statistics of all that has happened since `begin`.
+    """Weights with the optimizer's moments, and the statistics of all events since `begin`.
 
-    Events are frames with u, v, type, kind and created_at, in order of time, of one or more whole days.
+    Events are frames with u, v, type, kind and created_at, in time order, of one or more whole days.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class RemFollower:
         self.nodes = len(history.head)
 
     def stream(self, events: pl.DataFrame) -> Events:
-        """Events as the statistics read them, numbered from 0."""
+        """Convert events to the input of the statistics, numbered from 0."""
         place = {name: number for number, name in enumerate(self.types)}
         count = events.height
         return Events(
@@ -168,13 +168,13 @@ class RemFollower:
         )
 
     def renumber_and_begin_pass(self, events: pl.DataFrame, history: History) -> Pass:
-        """A pass over `events` that goes on from `history`, whose positions are counted from 0 again."""
-        history.sizes[2] = 0  # positions are those of these events
+        """Return a pass over `events` that continues `history`; positions restart at 0."""
+        history.sizes[2] = 0  # positions count from these events
         by_role, standard = self.family.variant.by_role, self.fit.standard
         return Pass(self.stream(events), by_role=by_role, standard=standard, history=history)
 
     def standardize(self, past: pl.DataFrame) -> None:
-        """Take means and deviations of the statistics from every eighth event."""
+        """Set means and deviations of the statistics from every eighth event."""
         reading = self.renumber_and_begin_pass(past, from_arrays(to_arrays(self.history)))
         positions = self.learnable(reading, MOST_LEARNED)[::8]
         candidates = draw_candidates(
@@ -183,13 +183,13 @@ class RemFollower:
         self.fit.standard = Standard.of(reading.read(past.height, positions, candidates).x)
 
     def learnable(self, reading: Pass, most: int) -> np.ndarray:
-        """The positions to learn from: the latest communications, without the first, whose past is short."""
+        """Return positions to learn from: the latest communications; at the start, not the first ones."""
         stream, settings = reading.events.stream, self.family.settings
         begin = 0 if int(reading.history.sizes[0]) else min(settings.silent, len(stream) // 10)
         return learned_events(stream, begin, len(stream))[-most:]
 
     def sample(self, events: pl.DataFrame, most: int, random: np.random.Generator) -> Sample:
-        """Statistics of the latest of `events` and of drawn candidates; the events enter the history."""
+        """Read statistics of the latest of `events` and of drawn candidates; all events enter the history."""
         reading = self.renumber_and_begin_pass(events, self.history)
         positions = self.learnable(reading, most)
         sample = read_sample(reading, positions, self.family.settings, self.layout, random)
@@ -198,7 +198,7 @@ class RemFollower:
         return sample
 
     def learn(self, events: pl.DataFrame, day: date) -> None:
-        """A step of the optimizer for every batch of the day's events, in their order."""
+        """Take one optimizer step per batch of the day's events, in time order."""
         torch.set_num_threads(1)
         settings = self.family.settings
         if self.fit.standard is None and not events.is_empty():
@@ -214,10 +214,10 @@ class RemFollower:
             )
 
     def rank(self, events: pl.DataFrame, positions: np.ndarray) -> pl.DataFrame:
-        """Rank the events at `positions`, every node a candidate; the follower stays as it was.
+        """Rank the events at `positions` against all nodes; the follower does not change.
 
-        Gives position, rank_v, rank_u, and log_score: the mean log probability of the true partner in both
-        directions. The statistics move on with each event, the weights do not.
+        Columns: position, rank_v, rank_u, and log_score, the mean log probability of the true partner in both
+        directions. The statistics advance with each event, the weights do not.
         """
         torch.set_num_threads(1)
         if not len(positions) or self.fit.standard is None:
@@ -250,7 +250,7 @@ class RemFollower:
         )
 
     def rank_among_many(self, reading: Pass, positions: np.ndarray) -> pl.DataFrame:
-        """The same in a large network, event by event."""
+        """Rank as `rank` in a large network, event by event."""
         rows = []
         for position in positions.tolist():
             reading.skip(position)
@@ -260,17 +260,17 @@ class RemFollower:
         return pl.DataFrame(rows, schema=RANKED, orient="row")
 
     def asking(self) -> Pass:
-        """A pass that answers from the history as it stands."""
+        """Return a pass for queries on the current history."""
         return self.renumber_and_begin_pass(pl.DataFrame(schema=FOLLOWED_EVENTS), self.history)
 
     def second_of(self, moment: datetime) -> float:
-        """A moment on the clock of the statistics."""
+        """Return a moment on the clock of the statistics."""
         return (moment - self.begin).total_seconds()
 
     def outlook(self, as_of: datetime, also: Pairs) -> Outlook:
-        """Compute log λ of every ordered pair as of a moment; without anything learned, all are as likely.
+        """Compute log λ of every ordered pair as of a moment; all are equal before any training.
 
-        In a large network some pairs stand for all, with each of `also` for itself.
+        In a large network a sample represents the rest of each row; pairs of `also` have weight 1.
         """
         torch.set_num_threads(1)
         if self.nodes > EVERYONE:
@@ -288,7 +288,7 @@ class RemFollower:
         return Outlook.whole(log_intensity)
 
     def rows(self, now: float, also: Pairs) -> Iterator[Row]:
-        """The row of every node in a large network: partners, ends of paths, the popular, and a few more."""
+        """Yield each node's row in a large network: partners, ends of paths, popular nodes, and a sample."""
         reading, popular = self.asking(), most_popular(self.history, FEW)
         for node in range(self.nodes):
             met = also.partner[also.first[node] : also.first[node + 1]]
@@ -297,7 +297,7 @@ class RemFollower:
             yield Row.of(node, *audience, self.scores(reading, node, now, audience.nodes, acts=True))
 
     def scores(self, reading: Pass, node: int, now: float, others: np.ndarray, *, acts: bool) -> np.ndarray:
-        """log λ of a node, which `acts` or is acted on, with `others` (M): (M)."""
+        """Return log λ of a node, which `acts` or is acted on, with `others` (M): (M)."""
         if self.fit.standard is None:
             return np.zeros(len(others))
         return score_candidates(
@@ -310,7 +310,7 @@ class RemFollower:
         return self.scores(self.asking(), node, self.second_of(as_of), np.arange(self.nodes), acts=acts)
 
     def save(self, path: Path, header: dict[str, Any]) -> None:
-        """Weights, moments, standard and statistics in one file."""
+        """Write weights, moments, standard and statistics to one file."""
         fit = self.fit
         tensors = {f"weights.{name}": tensor for name, tensor in fit.weights.items()}
         for name, moments in fit.moments.items():
@@ -325,18 +325,18 @@ class RemFollower:
 
 
 def family_of(name: str) -> RemFamily:
-    """Return the followers of the variant of this name; one that cannot follow is refused."""
+    """Return the family of the variant `name`; raise ValueError if it cannot follow."""
     return RemFamily(model_that_follows(name), RemSettings(seeds=(0,)))
 
 
 def pieces_of_nodes(count: int, size: int) -> Iterator[np.ndarray]:
-    """Nodes 0 … count − 1 in the pieces in which REM is asked about them."""
+    """Yield the nodes 0 … count − 1 in pieces of `size`."""
     for start in range(0, count, size):
         yield np.arange(start, min(start + size, count))
 
 
 def copied(fit: Fit) -> Fit:
-    """A fit that stays when the other goes on."""
+    """Return a copy of `fit` (without losses) that further training does not change."""
     return Fit(
         {name: tensor.clone() for name, tensor in fit.weights.items()},
         {name: tensor.clone() for name, tensor in fit.averaged.items()},

@@ -1,4 +1,4 @@
-"""When new people are taken on: once their model is not worse than the old one where both can be compared."""
+"""Promotion of new people: when their model is not worse than the old one on the events that both follow."""
 
 from datetime import date
 from typing import cast
@@ -11,10 +11,9 @@ from pipeline.following.window import window_until
 
 
 def is_not_worse(challenger: Lane, serving: Lane, day: date) -> bool:
-    """Whether the challenger ranked the last seven days' events that both follow at least as well.
+    """Return whether the challenger ranked the last seven days' events that both follow at least as well.
 
-    Ranks are taken relative to the number of candidates, which may differ. Where there is no such event,
-    there is nothing to lose.
+    Ranks are relative to the number of candidates, which may differ. Without such an event, return True.
     """
     both = {name.lower() for name in challenger.choice.names} & {
         name.lower() for name in serving.choice.names
@@ -24,7 +23,7 @@ def is_not_worse(challenger: Lane, serving: Lane, day: date) -> bool:
 
 
 def relative_rank(lane: Lane, day: date, people: set[str]) -> float | None:
-    """The mean rank of the last seven days' events among `people`, 1 being the last; None without any."""
+    """Return the mean relative rank of the last seven days' events among `people` (0: best), or None."""
     nodes = [node for node, name in enumerate(lane.choice.names) if name.lower() in people]
     parts = []
     for one in window_until(day, JUDGED_DAYS):

@@ -1,4 +1,4 @@
-"""Following as a task: any process that sees the home can do it."""
+"""Following as a task: any process with access to the home can run it."""
 
 from datetime import date
 
@@ -9,5 +9,5 @@ from pipeline.following.rule import FollowRule
 
 
 def follow_task(rule: FollowRule, last: date, first: date | None = None) -> Task[list[DayRecord]]:
-    """Follow up to `last`, from `first` on if nothing is followed yet; it returns the days made now."""
+    """Return the task of following up to `last` (see `follow_until`); it returns the processed days."""
     return Task(f"following up to {last}", follow_until, (rule, last, first))

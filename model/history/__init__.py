@@ -1,1 +1,1 @@
-"""What the past says of a pair of nodes: causal statistics of an event stream, in one compiled pass."""
+"""Causal statistics of node pairs in an event stream, computed in one compiled pass."""

@@ -1,4 +1,4 @@
-"""`python -m model.history`: compile the statistics before they are needed; done once, it takes no time."""
+"""Entry point of `python -m model.history`: compile the statistics before they are needed."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -13,9 +13,7 @@ from model.stream import Stream
 
 
 def main() -> None:
-    """Compile the statistics: read a few events, by role and without, with own columns and without, and ask
-    about them on the way and at their end.
-    """
+    """Compile the statistics: read and query a few events, with and without roles and own columns."""
     events = 4
     stream = Stream(
         name="compiling",

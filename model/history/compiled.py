@@ -1,4 +1,4 @@
-"""Compilation of the statistics: numba, cached on disk, and never an outdated cache."""
+"""Compilation of the statistics with numba, cached on disk and invalidated when a source changes."""
 
 import hashlib
 from pathlib import Path
@@ -23,10 +23,10 @@ SOURCES = (
 
 
 def discard_outdated_cache(folder: Path, sources: tuple[str, ...]) -> None:
-    """Remove compiled functions of earlier `sources` of a folder.
+    """Delete a folder's numba cache if one of its modules `sources` changed.
 
-    numba looks only at the file that a cached function is in, not at those whose functions it calls: after an
-    edit of one of these it would go on with the old code.
+    numba checks only the file that defines a cached function, not the files of the functions it calls: after
+    an edit there it would run outdated code.
     """
     digest = hashlib.sha256()
     for source in (folder / f"{name}.py" for name in sources):
@@ -45,10 +45,10 @@ def discard_outdated_cache(folder: Path, sources: tuple[str, ...]) -> None:
 
 
 discard_outdated_cache(HERE, SOURCES)
-# Without counting references: all arrays are made outside and outlive every call. Counting would cost more
-# than the work, because each call takes the whole history. Other threads run meanwhile: a network learns from
-# one piece of a stream while the statistics of the next are made.
+# No reference counting: all arrays are allocated outside and outlive every call. Counting would cost more
+# than the work, because each call takes the whole history. No GIL: training uses one piece of a stream while
+# another thread computes the statistics of the next.
 compiled = njit(cache=True, error_model="numpy", _nrt=False, nogil=True)
 inlined = njit(
     cache=True, error_model="numpy", _nrt=False, nogil=True, forceinline=True
-)  # for what is called for each pair
+)  # for functions called for every pair

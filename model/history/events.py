@@ -1,4 +1,4 @@
-"""An event table as the statistics read it: with event types and directed associations."""
+"""Event tables as input of the statistics, with event types and directed associations."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ MOST_TYPES = 8
 
 @dataclass(frozen=True)
 class Events:
-    """A stream, the type of each event, and who was associated with whom before the first."""
+    """A stream, the type of each event, and the associations from before the first event."""
 
     stream: Stream
     types: tuple[str, ...]
@@ -36,7 +36,7 @@ def statistics_of_events(events: Events) -> tuple[Statistic, ...]:
 
 
 def load_events(folder: Path) -> Events:
-    """The events of the table in `folder`. Types rare in training share the last place."""
+    """Load the events of the table in `folder`. Types rare in training share the last type, `others`."""
     stream, table = load_stream(folder), read_event_table(folder)
     training = table.events.filter(pl.col("split") == TRAIN)["type"].value_counts()
     names = training.sort(["count", "type"], descending=[True, False])["type"].to_list()
@@ -60,16 +60,16 @@ def load_events(folder: Path) -> Events:
 
 
 def frequent_types(events: pl.DataFrame) -> tuple[str, ...]:
-    """The types of events by how frequent they are, and a last place for all others."""
+    """Return the most frequent event types, most frequent first, and a last one for all others."""
     counted = events["type"].value_counts().sort(["count", "type"], descending=[True, False])
     return (*counted["type"].to_list()[: MOST_TYPES - 1], "others")
 
 
 def seconds_of_day(moment: datetime) -> float:
-    """Seconds since midnight, as the statistics count an event's hour."""
+    """Return the seconds since midnight, from which the statistics derive an event's hour."""
     return (moment - moment.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
 
 
 def seconds_of_week(moment: datetime) -> float:
-    """Seconds since Monday's midnight, as the statistics count an event's weekday."""
+    """Return the seconds since Monday's midnight, from which the statistics derive the weekday."""
     return seconds_of_day(moment) + moment.weekday() * 86_400.0

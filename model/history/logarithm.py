@@ -1,7 +1,7 @@
-"""The natural logarithm in single precision as plain arithmetic, so that a loop over a row runs on vectors.
+"""Natural logarithm in single precision as plain arithmetic, so that loops over a row are vectorized.
 
 x = 2^e · m with m in [√½, √2); log x = e·log 2 + log m, the latter by the polynomial of Cephes' `logf`. The
-error is below 2⁻²³ of the result or of one; x is positive and not subnormal.
+error is below 2⁻²³ of the result or of one; x must be positive and not subnormal.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ HALF, ONE = np.float32(0.5), np.float32(1.0)
 
 @compiled
 def logarithm(x: np.float32) -> np.float32:
-    """log x."""
+    """Return the natural logarithm of x."""
     bits = np.float32(x).view(np.int32)
     exponent = np.int32(np.int32(bits - ROOT_HALF) >> np.int32(23))
     m = np.int32(bits - np.int32(exponent << np.int32(23))).view(np.float32) - ONE

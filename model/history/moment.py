@@ -1,4 +1,4 @@
-"""What all pairs asked at one moment share."""
+"""Values shared by all pairs that are queried at one moment."""
 
 from typing import NamedTuple
 
@@ -9,40 +9,40 @@ from model.history.state import PATH_TAUS, PATHS_WIDTH, TAUS, History
 from model.history.update import hour_of, weekday_of
 
 LONG_AGO = 2 * 365 * 24 * 60.0  # minutes
-PRIOR = 0.1  # events that a share is shrunk by
-FIRST = len(TAUS) - PATH_TAUS  # of the τ of paths
-# Latest partners of each node on the way of a path. In a network of more than `SMALL` nodes they are fewer,
-# and so are the nodes two steps away from which a path of three steps goes on.
+PRIOR = 0.1  # pseudo-events that shrink a share
+FIRST = len(TAUS) - PATH_TAUS  # index in `TAUS` of the first τ of paths
+# A path follows at most REACH latest partners of each node. With more than `SMALL` nodes it follows at most
+# SHORT_REACH, and three-step paths continue from at most MOST_BETWEEN nodes two steps away.
 SMALL, REACH = 1024, 128
 SHORT_REACH, MOST_BETWEEN = 8, 24
 
 
 class Touched(NamedTuple):
-    """A row for each of N nodes, all zero but those of the nodes that are listed as touched."""
+    """A row for each of N nodes, all zero except those of the nodes listed as touched."""
 
     rows: np.ndarray  # (N, W)
-    nodes: np.ndarray  # (N) int32: those touched, in the order in which they were
+    nodes: np.ndarray  # (N) int32: touched nodes, in order of first touch
     is_touched: np.ndarray  # (N) bool
     count: np.ndarray  # (1)
 
 
 class Moment(NamedTuple):
-    """A moment, and room to work in."""
+    """A query time, the values that depend on it, and work buffers."""
 
     now: np.ndarray  # (3) seconds, hour, weekday
-    fading: np.ndarray  # (T) exp(−(now − reference)/τ): a kept sum times this is its value now
-    prior: np.ndarray  # (4) what F is raised by in a share, at the τ of paths
-    bounds: np.ndarray  # (2) how far a walk goes: partners of a node, nodes in the middle of three steps
-    middle: Touched  # (N, 8) of a walk
+    fading: np.ndarray  # (T) exp(−(now − reference)/τ): a stored sum times this is its current value
+    prior: np.ndarray  # (4) added to F in the denominator of a share, at the τ of paths
+    bounds: np.ndarray  # (2) limits of a walk: partners per node, middle nodes of three-step paths
+    middle: Touched  # (N, 8) intermediate sums of a walk
     own: np.ndarray  # (2, 4) 1/(F + prior) of the anchor as actor and target
-    weight: np.ndarray  # (8) room to work in
+    weight: np.ndarray  # (8) work buffer
     one: np.ndarray  # (4) ones
     paths: Touched  # (N, PATHS_WIDTH) between the anchor and each node
-    shared: np.ndarray  # (F) float32: what the candidates of a question share
+    shared: np.ndarray  # (F) float32: statistics shared by all candidates of a query
 
 
 def new_moment(nodes: int, statistics: int) -> Moment:
-    """Room for so many statistics of one moment."""
+    """Allocate a moment with buffers for `nodes` nodes and `statistics` statistics."""
     bounds = (REACH, nodes) if nodes <= SMALL else (SHORT_REACH, MOST_BETWEEN)
     return Moment(
         np.zeros(3),
@@ -59,7 +59,7 @@ def new_moment(nodes: int, statistics: int) -> Moment:
 
 
 def nothing_touched(nodes: int, width: int) -> Touched:
-    """The rows of a moment before any node is touched: zeros."""
+    """Allocate zero rows with no node touched."""
     return Touched(
         np.zeros((nodes, width)), np.zeros(nodes, np.int32), np.zeros(nodes, np.bool_), np.zeros(1, np.int64)
     )
@@ -67,7 +67,7 @@ def nothing_touched(nodes: int, width: int) -> Touched:
 
 @inlined
 def touch(touched: Touched, node: int) -> None:
-    """List a node whose row is about to change."""
+    """List a node as touched before its row is changed."""
     if not touched.is_touched[node]:
         touched.is_touched[node] = True
         touched.nodes[touched.count[0]] = node
@@ -76,7 +76,7 @@ def touch(touched: Touched, node: int) -> None:
 
 @compiled
 def clear(touched: Touched) -> None:
-    """Back to zeros: as much work as nodes were touched."""
+    """Reset the touched rows to zero: O(touched nodes)."""
     for number in range(touched.count[0]):
         node = touched.nodes[number]
         touched.is_touched[node] = False
@@ -87,7 +87,7 @@ def clear(touched: Touched) -> None:
 
 @compiled
 def begin(history: History, moment: Moment, now: float) -> None:
-    """Set what all pairs asked at this moment share."""
+    """Set the values shared by all pairs queried at second `now`."""
     moment.now[0] = now
     moment.now[1] = hour_of(history, now)
     moment.now[2] = weekday_of(history, now)

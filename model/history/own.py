@@ -1,9 +1,9 @@
-"""Statistics of the user's own columns: what numbers events carried last and on average, and what nodes are.
+"""Statistics of the user's own columns: last and mean values of events, and values of nodes.
 
-A fading mean Σ x·exp(−(t − tᵢ)/τ) / (Σ exp(−(t − tᵢ)/τ) + prior) is kept as numerator, denominator and the
-moment they stand at, for each pair that occurs and for each node in each role: O(1) to update. It shrinks to
-0, the average of the training period, as its events fade. The last number (τ = 0) stays until the next: it
-says what was just done, however dense the events are. A stream without own columns never comes here.
+A decayed mean Σ x·exp(−(t − tᵢ)/τ) / (Σ exp(−(t − tᵢ)/τ) + prior) is stored as numerator, denominator and
+their time, for each pair that occurs and for each node in each role: O(1) to update. As its events decay it
+shrinks to 0, the average of the training period. The last value (τ = 0) does not decay, so it shows the
+latest event at any event rate. A stream without own columns does not use this module.
 """
 
 from typing import NamedTuple
@@ -18,9 +18,9 @@ from model.stream import Stream
 from pipeline.event_table import EventTable
 from pipeline.names import TRAIN
 
-TAUS = np.array([0.0, DAY, 30 * DAY])  # 0: the last number alone
+TAUS = np.array([0.0, DAY, 30 * DAY])  # 0: the last value only
 TAU_NAMES = ("last", "1d", "30d")
-SHRINK = 0.1  # events that a mean is shrunk by
+SHRINK = 0.1  # pseudo-events that shrink a mean
 
 
 class OwnColumns(NamedTuple):
@@ -33,17 +33,17 @@ class OwnColumns(NamedTuple):
 
 
 class Means(NamedTuple):
-    """Means of C columns at the τ of `TAUS`, of P directed pairs and of N nodes in both roles."""
+    """Decayed means of C columns at the τ of `TAUS`, of P directed pairs and of N nodes in both roles."""
 
     pairs: np.ndarray  # (P) a·N + b, sorted: the pairs that occur in the stream
     pair_sum: np.ndarray  # (P, C, τ, 2) numerator and denominator
-    pair_at: np.ndarray  # (P, C) seconds at which these stand
+    pair_at: np.ndarray  # (P, C) time of these sums in seconds
     node_sum: np.ndarray  # (2, N, C, τ, 2) as actor, as target
     node_at: np.ndarray  # (2, N, C)
 
 
 def own_columns(table: EventTable) -> OwnColumns | None:
-    """The own columns of a table; None if it has none."""
+    """Return the standardized own columns of a table, or None if it has none."""
     of_events, of_nodes = table.own_columns("events"), table.own_columns("nodes")
     if not of_events and not of_nodes:
         return None
@@ -57,7 +57,7 @@ def own_columns(table: EventTable) -> OwnColumns | None:
 
 
 def standardized(rows: pl.DataFrame, like: pl.DataFrame) -> np.ndarray:
-    """`rows` by mean and standard deviation of `like`; NaN where unknown."""
+    """Standardize `rows` by mean and standard deviation of `like`; unknown values become NaN."""
     values = np.full((rows.height, rows.width), np.nan)
     for place, column in enumerate(rows.columns):
         numbers = like[column].drop_nulls().to_numpy()
@@ -69,7 +69,7 @@ def standardized(rows: pl.DataFrame, like: pl.DataFrame) -> np.ndarray:
 
 
 def own_statistics(columns: OwnColumns) -> tuple[Statistic, ...]:
-    """The statistics in the order written: of the pair, then of both nodes and how far these are apart."""
+    """Return the statistics in the order written: of the pair, then of both nodes and their difference."""
     names, ends = columns.event_names, ("a_own", "b_own", "own_gap")
     of_pair = (f"own_{way}_{name}_{tau}" for name in names for tau in TAU_NAMES for way in ("ab", "ba"))
     of_ends = (f"{end}_{name}_{tau}" for name in names for tau in TAU_NAMES for end in ends)
@@ -81,7 +81,7 @@ def own_statistics(columns: OwnColumns) -> tuple[Statistic, ...]:
 
 
 def new_means(u: np.ndarray, v: np.ndarray, nodes: int, columns: int) -> Means:
-    """Before the first event of a stream between `u` and `v`."""
+    """Return the empty means of a stream with events from `u` to `v`."""
     pairs = np.unique(np.concatenate([u * nodes + v, v * nodes + u]))
     taus = len(TAUS)
     return Means(
@@ -95,7 +95,7 @@ def new_means(u: np.ndarray, v: np.ndarray, nodes: int, columns: int) -> Means:
 
 @compiled
 def remember_number(sums: np.ndarray, at: np.ndarray, column: int, now: float, value: float) -> None:
-    """A number enters a mean: `sums` (C, τ, 2), `at` (C)."""
+    """Add a value to the means of a column: `sums` (C, τ, 2), `at` (C)."""
     for tau in range(len(TAUS)):
         faded = np.exp(-(now - at[column]) / TAUS[tau]) if TAUS[tau] > 0 else 0.0
         sums[column, tau, 0] = sums[column, tau, 0] * faded + value
@@ -105,7 +105,7 @@ def remember_number(sums: np.ndarray, at: np.ndarray, column: int, now: float, v
 
 @compiled
 def mean_now(sums: np.ndarray, at: np.ndarray, column: int, tau: int, now: float) -> float:
-    """The mean as it is now, or the last number; 0 before the first."""
+    """Return the mean at second `now`, or the last value for τ = 0; 0 before the first."""
     if TAUS[tau] == 0:
         return sums[column, tau, 0]
     faded = np.exp(-(now - at[column]) / TAUS[tau])
@@ -114,7 +114,7 @@ def mean_now(sums: np.ndarray, at: np.ndarray, column: int, tau: int, now: float
 
 @compiled
 def pair_slot(means: Means, a: int, b: int) -> int:
-    """Where a→b stands among the pairs, by halves; `NONE` if it never occurs."""
+    """Find the index of a→b among the sorted pairs by binary search; `NONE` if it never occurs."""
     key, low, high = a * means.node_at.shape[1] + b, 0, len(means.pairs)
     while low < high:
         middle = (low + high) // 2
@@ -127,7 +127,7 @@ def pair_slot(means: Means, a: int, b: int) -> int:
 
 @compiled
 def observe_own(means: Means, u: int, v: int, now: float, values: np.ndarray) -> None:
-    """u acted on v with these numbers; NaN is unknown and leaves no trace."""
+    """Add an event of u acting on v with these values; NaN (unknown) is skipped."""
     slot = pair_slot(means, u, v)
     for column in range(len(values)):
         if not np.isnan(values[column]):
@@ -138,14 +138,14 @@ def observe_own(means: Means, u: int, v: int, now: float, values: np.ndarray) ->
 
 @compiled
 def pair_mean(means: Means, a: int, b: int, column: int, tau: int, now: float) -> float:
-    """The mean over a's events with b; 0 without any."""
+    """Return the mean over a's events with b; 0 without any."""
     slot = pair_slot(means, a, b)
     return 0.0 if slot == NONE else mean_now(means.pair_sum[slot], means.pair_at[slot], column, tau, now)
 
 
 @compiled
 def fill_own(means: Means, of_nodes: np.ndarray, a: int, b: int, now: float, out: np.ndarray) -> None:
-    """The statistics of a→b in the order of `own_statistics`."""
+    """Write the statistics of a→b to `out`, in the order of `own_statistics`."""
     columns, taus = means.node_at.shape[2], len(TAUS)
     at, own = 0, 2 * columns * taus
     for column in range(columns):
@@ -173,7 +173,7 @@ def ask_own(
     now: float,
     out: np.ndarray,
 ) -> None:
-    """The statistics of anchor→other, or other→anchor, for all `others`: (C, F)."""
+    """Write the statistics of anchor→other, or other→anchor, for all `others` to `out` (C, F)."""
     for row in range(len(others)):
         a, b = (anchor, others[row]) if forward else (others[row], anchor)
         fill_own(means, of_nodes, a, b, now, out[row])
@@ -192,7 +192,7 @@ def pass_own(
     candidates: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Ask about and then enter each event of a chunk, as `passes.pass_over` does."""
+    """Query and then add each event of a chunk, as `passes.pass_over` does."""
     for event in range(len(u)):
         row, now = asked[event], seconds[event]
         if row >= 0:
@@ -204,7 +204,7 @@ def pass_own(
 
 
 class OwnMemory:
-    """The own columns of a stream, as far as it was read."""
+    """The means of a stream's own columns up to the current position."""
 
     def __init__(self, stream: Stream, columns: OwnColumns, *, by_role: bool) -> None:
         self.stream, self.columns, self.by_role = stream, columns, by_role
@@ -212,9 +212,9 @@ class OwnMemory:
         self.means = new_means(stream.u, stream.v, stream.nodes, len(columns.event_names))
 
     def read(self, chunk: slice, asked: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-        """Let the events of `chunk` enter; statistics (M, 2, C, F) of those asked about.
+        """Add the events of `chunk`; return statistics (M, 2, C, F) of the queried ones.
 
-        `asked` holds for each event its row of `candidates` (M, 2, C), or −1.
+        `asked` holds each event's row of `candidates` (M, 2, C), or −1.
         """
         out = np.empty((*candidates.shape, len(self.statistics)), np.float32)
         u, v, seconds = (array[chunk] for array in (self.stream.u, self.stream.v, self.stream.seconds))
@@ -225,7 +225,7 @@ class OwnMemory:
         return out
 
     def ask(self, node: int, now: float, *, acts: bool, others: np.ndarray) -> np.ndarray:
-        """Statistics (N, F) of `node` with `others` at second `now`, nothing entering."""
+        """Return statistics (N, F) of `node` with `others` at second `now`, adding no event."""
         out = np.empty((len(others), len(self.statistics)), np.float32)
         ask_own(self.means, self.columns.of_nodes, node, acts, others, now, out)
         return out

@@ -1,4 +1,4 @@
-"""Finding the slot of a pair, and the lists of a node's slots: O(1) each."""
+"""Lookup of pair and sequence slots, and the linked lists of a node's slots: O(1) each."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @inlined
 def table_place(table: np.ndarray, keys: np.ndarray, key: int) -> int:
-    """Where `key` is in a hash table of slots, or where it would be put."""
+    """Return the position of `key` in a hash table of slots, or the free position for it."""
     mask = np.uint64(len(table) - 1)
     at = (np.uint64(key) * MIX >> np.uint64(32)) & mask
     while table[at] != NONE and keys[table[at]] != key:
@@ -20,7 +20,7 @@ def table_place(table: np.ndarray, keys: np.ndarray, key: int) -> int:
 
 @inlined
 def pair_place(history: History, a: int, b: int) -> int:
-    """Where the slot of a→b is in the hash table, or would be put."""
+    """Return the position of a→b's slot in the hash table, or the free position for it."""
     table, source, target = history.pair_table, history.source, history.target
     mask = np.uint64(len(table) - 1)
     at = (np.uint64(a * len(history.head) + b) * MIX >> np.uint64(32)) & mask
@@ -31,13 +31,13 @@ def pair_place(history: History, a: int, b: int) -> int:
 
 @inlined
 def slot_of(history: History, a: int, b: int) -> int:
-    """The slot of a→b, `NONE` if the pair was never seen."""
+    """Return the slot of a→b, or `NONE` if the pair was never seen."""
     return int(np.int64(history.pair_table[pair_place(history, a, b)]))
 
 
 @compiled
 def claim_slot(history: History, a: int, b: int) -> int:
-    """The slot of a→b, made with that of b→a if the pair is new."""
+    """Return the slot of a→b; allocate those of a→b and b→a if the pair is new."""
     at = pair_place(history, a, b)
     if history.pair_table[at] == NONE:
         slot = history.sizes[0]
@@ -54,20 +54,20 @@ def claim_slot(history: History, a: int, b: int) -> int:
 
 @inlined
 def step_of(history: History, x: int, y: int) -> int:
-    """The slot of the sequence x, y; `NONE` if it never happened."""
+    """Return the slot of the sequence x, y, or `NONE` if it never occurred."""
     key = x * len(history.head) + y
     return int(np.int64(history.step_table[table_place(history.step_table, history.step_key, key)]))
 
 
 @inlined
 def step_after(history: History, earlier: int, later: int) -> int:
-    """The slot of a sequence of two, `NONE` if it never happened."""
+    """Return the slot of a sequence of two, or `NONE` if it never occurred."""
     return NONE if earlier == NONE else step_of(history, earlier, later)
 
 
 @compiled
 def claim_step(history: History, x: int, y: int) -> int:
-    """The slot of the sequence x, y, made if it is new."""
+    """Return the slot of the sequence x, y; allocate it if it is new."""
     key = x * len(history.head) + y
     at = table_place(history.step_table, history.step_key, key)
     if history.step_table[at] == NONE:
@@ -80,7 +80,7 @@ def claim_step(history: History, x: int, y: int) -> int:
 
 @compiled
 def to_front(history: History, slot: int, lane: int) -> None:
-    """Make `slot` the first of its source's list `lane`; a slot that is not in it yet enters."""
+    """Move `slot` to the front of its source's list `lane`; insert it if it is not in the list yet."""
     node = history.source[slot]
     first = history.head[node, lane]
     if first == slot:

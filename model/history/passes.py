@@ -1,4 +1,4 @@
-"""One causal pass over a stream: each event is asked about from what came before it, then enters."""
+"""One causal pass over a stream: each event is queried from its past, then added to the history."""
 
 import numpy as np
 
@@ -37,9 +37,10 @@ def ask(
     out: np.ndarray,
     met: np.ndarray,
 ) -> None:
-    """Statistics of anchor→other (or other→anchor) for all `others` at a moment that has begun: (C, F).
+    """Write the statistics of anchor→other (or other→anchor) for all `others` to `out` (C, F).
 
-    `met` (C) becomes whether a pair has a past. What the others share is made once.
+    `begin` must have set the moment. `met` (C) receives whether a pair has a past event. Statistics that all
+    others share are computed once.
     """
     if acts:
         walk_from_actor(history, moment, anchor)
@@ -93,11 +94,11 @@ def pass_over(
     out: np.ndarray,
     met: np.ndarray,
 ) -> None:
-    """Ask about and then enter each event of a chunk.
+    """Query and then add each event of a chunk.
 
-    `asked` (E) holds the row of `candidates` (M, 2, C), `out` (M, 2, C, F) and `met` (M, 2, C) for each
-    event, −1 for one that is not asked about: candidates for the target of u, and for the actor on v. Without
-    roles, both are candidates for a partner.
+    `asked` (E) holds each event's row of `candidates` (M, 2, C), `out` (M, 2, C, F) and `met` (M, 2, C), or
+    −1 for no query. Candidates are for the target of u, and for the actor on v; without roles, both are for a
+    partner.
     """
     for event in range(len(u)):
         row = asked[event]
@@ -120,6 +121,6 @@ def ask_once(
     out: np.ndarray,
     met: np.ndarray,
 ) -> None:
-    """Statistics of one node with `others` at any moment from the last event on: (C, F)."""
+    """Write the statistics of one node with `others`, at any time from the last event on, to `out` (C, F)."""
     begin(history, moment, now)
     ask(history, moment, columns, anchor, acts, others, out, met)

@@ -1,9 +1,9 @@
-"""Statistics along paths, from one node to all others at once.
+"""Path statistics from one node to all others, computed in one walk.
 
-Along a→b, with f the fading sum of a pair and F of a node: p = f/F(a as actor), the share of b in what a
-does, and q = f/F(b as target), the share of a in what b receives. Every sum runs over the latest partners of
-each node on the way (`Moment.bounds`), so that its cost is bounded however long the stream and large the
-network; only rows of nodes that are reached are written, and cleared before the next walk.
+Along a→b, with f the decayed sum of a pair and F of a node: p = f/F(a as actor) is b's share of a's actions,
+and q = f/F(b as target) is a's share of the actions on b. Every sum runs over the latest partners of each
+node on the path (`Moment.bounds`), so its cost is bounded for any stream length and network size. Only rows
+of reached nodes are written; they are cleared before the next walk.
 """
 
 import numpy as np
@@ -39,9 +39,9 @@ def spread_along(
     out: Touched,
     column: int,
 ) -> None:
-    """Add weight · f to the latest in a node's list `lane`, f that of its slots or of the opposite ones.
+    """Add weight · f to the latest partners in a node's list `lane`.
 
-    `weight` holds those of one path or of several in columns beside each other.
+    f is that of the slots, or of the `opposite` ones. `weight` holds one path or several in adjacent columns.
     """
     slot, steps = history.head[node, lane], 0
     while slot != NONE and steps < most:
@@ -57,7 +57,7 @@ def spread_along(
 def reach(
     history: History, most: int, node: int, lane: int, amount: np.ndarray, out: Touched, column: int
 ) -> None:
-    """Add `amount` to the latest in a node's list `lane`."""
+    """Add `amount` to the latest partners in a node's list `lane`."""
     slot, steps = history.head[node, lane], 0
     while slot != NONE and steps < most:
         end = history.target[slot]
@@ -71,7 +71,7 @@ def reach(
 def reach_twice(
     history: History, most: int, node: int, lane: int, one: np.ndarray, out: Touched, column: int
 ) -> None:
-    """Count the ways to everyone who is two steps away in the lists `lane`; `one` is [1]."""
+    """Count the paths to every node two steps away in the lists `lane`; `one` is [1]."""
     slot, steps = history.head[node, lane], 0
     while slot != NONE and steps < most:
         reach(history, most, history.target[slot], lane, one, out, column)
@@ -90,7 +90,7 @@ def multiply_path(history: History, moment: Moment, column: int, role: int) -> N
 
 @compiled
 def start_walk(history: History, moment: Moment, anchor: int) -> None:
-    """Forget the walk before."""
+    """Clear the previous walk and set the strengths of the anchor."""
     clear(moment.paths)
     clear(moment.middle)
     for role in range(2):
@@ -100,9 +100,9 @@ def start_walk(history: History, moment: Moment, anchor: int) -> None:
 
 @compiled
 def found_between(moment: Moment) -> int:
-    """How many nodes in the middle are walked on from, put first and in order.
+    """Return how many middle nodes a walk continues from, and sort these in place.
 
-    They are the first that were found: the latest partners of the latest partners.
+    They are the first ones found: the latest partners of the latest partners.
     """
     count = min(moment.middle.count[0], moment.bounds[1])
     sort_nodes(moment.middle.nodes[:count])
@@ -111,17 +111,17 @@ def found_between(moment: Moment) -> int:
 
 @compiled
 def walk_from_actor(history: History, moment: Moment, a: int) -> None:
-    """All path statistics a→b between `a` and every b, into `moment.paths`.
+    """Compute all path statistics a→b from `a` to every b into `moment.paths`.
 
     chain          Σ_w  p(a→w) p(w→b)
-    chain_received Σ_w  p(a→w) q(w→b): b is acted on by those a acts on
-    alike_actors   Σ_wx p(a→w) q(x→w) p(x→b): what those do who act where a acts
-    alike_targets  Σ_wx q(a→w) p(x→w) q(x→b): the audience of b acts where a does
+    chain_received Σ_w  p(a→w) q(w→b): actions on b by those a acts on
+    alike_actors   Σ_wx p(a→w) q(x→w) p(x→b): actions of those who act where a acts
+    alike_targets  Σ_wx q(a→w) p(x→w) q(x→b): those who act on b act where a does
     shared_actor   Σ_x  q(x→a) p(x→b)
     shared_target  Σ_w  p(a→w) q(b→w)
-    leads          Σ_w  [a tied to w] p(w→b): what those do whom a follows
-    leads_received Σ_w  [a tied to w] q(w→b): by those whom a follows
-    fans_received  Σ_w  [w tied to a] q(w→b): by those who follow a
+    leads          Σ_w  [a tied to w] p(w→b): actions of those whom a follows
+    leads_received Σ_w  [a tied to w] q(w→b): actions on b by those whom a follows
+    fans_received  Σ_w  [w tied to a] q(w→b): actions on b by those who follow a
     tied_twice     Σ_w  [a tied to w] [w tied to b]
     common         number of w with a→w→b
     """
@@ -173,7 +173,7 @@ def walk_from_actor(history: History, moment: Moment, a: int) -> None:
     while slot != NONE and steps < most:
         spread_along(history, most, history.target[slot], OUT, 0, one, out, FANS)
         slot, steps = history.after[slot, TIES_IN], steps + 1
-    for column in (CHAIN_RECEIVED, ALIKE_TARGETS, LEADS_RECEIVED, FANS):  # whose last step is a q
+    for column in (CHAIN_RECEIVED, ALIKE_TARGETS, LEADS_RECEIVED, FANS):  # paths whose last step is a q
         multiply_path(history, moment, column, RECEIVES)
     reach_twice(history, most, a, TIES_OUT, one[:1], out, TIED_TWICE)
     reach_twice(history, most, a, OUT, one[:1], out, COMMON)
@@ -181,7 +181,7 @@ def walk_from_actor(history: History, moment: Moment, a: int) -> None:
 
 @compiled
 def walk_from_target(history: History, moment: Moment, b: int) -> None:
-    """The same between every a and `b`, from the other end."""
+    """Compute the same statistics from every a to `b`, walking backwards from `b`."""
     start_walk(history, moment, b)
     out, middle, weight, one = moment.paths, moment.middle, moment.weight, moment.one
     own, most = moment.own[RECEIVES], moment.bounds[0]
@@ -225,7 +225,7 @@ def walk_from_target(history: History, moment: Moment, b: int) -> None:
             weight[tau] = q
         spread_along(history, most, w, IN, 1, weight[:PATH_TAUS], out, SHARED_TARGET)
         slot, steps = history.after[slot, OUT], steps + 1
-    for column in (CHAIN, CHAIN_RECEIVED, ALIKE_ACTORS, SHARED_TARGET):  # whose first step is a p
+    for column in (CHAIN, CHAIN_RECEIVED, ALIKE_ACTORS, SHARED_TARGET):  # paths whose first step is a p
         multiply_path(history, moment, column, ACTS)
     reach_twice(history, most, b, TIES_IN, one[:1], out, TIED_TWICE)
     reach_twice(history, most, b, IN, one[:1], out, COMMON)
@@ -233,7 +233,7 @@ def walk_from_target(history: History, moment: Moment, b: int) -> None:
 
 @compiled
 def sort_nodes(nodes: np.ndarray) -> None:
-    """Sort in place (Shell's way): sums over nodes have the same bits whichever path found them first."""
+    """Sort in place (Shell sort), so that sums over nodes have the same bits in any order of discovery."""
     gap = 1
     while gap < len(nodes) // 3:
         gap = 3 * gap + 1
@@ -249,5 +249,5 @@ def sort_nodes(nodes: np.ndarray) -> None:
 
 @inlined
 def inverse_strength(history: History, moment: Moment, role: int, who: int, tau: int) -> float:
-    """1/(F + prior) of a node on a path, as actor or as target, at a τ of paths."""
+    """Return 1/(F + prior) of a node on a path, as actor or as target, at a τ of paths."""
     return 1.0 / (history.node_fade[role, who, FIRST + tau] + moment.prior[tau])

@@ -1,7 +1,7 @@
-"""Bringing memory into the processor's cache ahead of its use, inside compiled loops.
+"""Prefetching of memory into the processor's cache, inside compiled loops.
 
-Rows of random nodes are in main memory. A loop that asks for the row of a later turn waits for none of them.
-A drawn candidate is anybody: what its statistics will read lies anywhere in memory, in some thirty places.
+Candidates are random nodes, so computing their statistics causes about thirty cache misses each. A loop
+prefetches the rows of later candidates while it works on the current one.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from model.history.state import NONE, RECENT, History
 
 BYTE, NUMBER = ir.IntType(8).as_pointer(), ir.IntType(32)
 READ, KEEP, DATA = (ir.Constant(NUMBER, value) for value in (0, 3, 1))
-NODES_AHEAD, PAIRS_AHEAD = 4, 2  # candidates; a pair's places are found from what is known of its nodes
+NODES_AHEAD, PAIRS_AHEAD = 4, 2  # candidates; prefetching a pair reads its nodes' rows, so it comes later
 
 
 def line_of(_context: object, array: types.Array) -> tuple[Signature, Callable[..., Any]]:
-    """How numba makes `prefetch` of an array of this type."""
+    """Return the signature and the code generator of `prefetch` for this array type."""
 
     def generate(context: Any, builder: Any, signature: Signature, arguments: Any) -> Any:  # noqa: ANN401
         data = make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -38,13 +38,13 @@ def line_of(_context: object, array: types.Array) -> tuple[Signature, Callable[.
     return types.void(array), generate
 
 
-# Ask for the cache line with the first number of an array; what it holds stays as it is.
+# Prefetch the cache line of an array's first element; the data is not changed.
 prefetch: Callable[[np.ndarray], None] = intrinsic(line_of)  # ty: ignore[invalid-assignment]
 
 
 @compiled
 def prefetch_node(history: History, moment: Moment, role: int, who: int) -> None:
-    """Ask for what `of_node` and `of_types` read of a node."""
+    """Prefetch the rows of a node that the statistics read."""
     hour, weekday = int(moment.now[1]), int(moment.now[2])
     prefetch(history.node_fade[role, who])
     prefetch(history.node_fade[1 - role, who])
@@ -66,14 +66,14 @@ def prefetch_node(history: History, moment: Moment, role: int, who: int) -> None
 
 @inlined
 def prefetch_place(table: np.ndarray, key: int) -> None:
-    """Ask for where a hash table has a key."""
+    """Prefetch the hash table entry of a key."""
     at = np.uint64(key) * MIX >> np.uint64(32) & np.uint64(len(table) - 1)
     prefetch(table[np.int64(at) :])
 
 
 @compiled
 def prefetch_pair(history: History, a: int, b: int) -> None:
-    """Ask for where the tables have the pair a→b and the sequences that lead to it."""
+    """Prefetch the hash table entries of the pair a→b and of the sequences that lead to it."""
     nodes = len(history.head)
     prefetch_place(history.pair_table, a * nodes + b)
     for role in range(2):

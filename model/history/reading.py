@@ -1,4 +1,4 @@
-"""Reading a stream event by event, and asking for statistics on the way."""
+"""Sequential reading of a stream, with queries for statistics on the way."""
 
 from copy import copy
 from typing import NamedTuple
@@ -15,20 +15,20 @@ from model.history.standard import Standard
 from model.history.state import NEVER, History, new_history
 from model.history.update import tie
 
-READ_AT_ONCE = 1 << 18  # events that room is made for ahead of reading them
+READ_AT_ONCE = 1 << 18  # events per chunk; slots are reserved before each chunk
 
 
 class Answers(NamedTuple):
-    """What is known of pairs: their statistics (…, F) float32, and whether they have a past (…)."""
+    """Result of a query: statistics (…, F) float32 of each pair, and whether it has a past event (…)."""
 
     x: np.ndarray
     met: np.ndarray
 
 
 class Pass:
-    """The history of a stream as far as it was read, and the statistics of what is asked on the way.
+    """The history of a stream up to the current position, and queries for its statistics.
 
-    They are on the scale that the list of statistics names; with a `standard`, standardized by it as well.
+    Statistics have the scale named in `registry.listed`; with a `standard`, they are also standardized.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class Pass:
         self.history = history
 
     def as_listed(self) -> "Pass":
-        """The same history, asked for statistics that are not standardized."""
+        """Return a shallow copy on the same history whose statistics are not standardized."""
         plain = copy(self)
         plain.columns, plain.standard_of_own = columns_of(listed(len(self.events.types)), None), None
         return plain
 
     @property
     def position(self) -> int:
-        """How many events have entered."""
+        """Number of events read so far."""
         return int(self.history.sizes[2]) // (1 if self.by_role else 2)
 
     def room_for(self, *shape: int) -> Answers:
-        """Answers about so many pairs, to be filled in."""
+        """Allocate answers for pairs of this shape."""
         return Answers(np.empty((*shape, self.width), np.float32), np.empty(shape, np.bool_))
 
     def append_own(self, answers: Answers, statistics: np.ndarray) -> Answers:
@@ -83,12 +83,12 @@ class Pass:
         return Answers(np.concatenate([answers.x, statistics], -1), answers.met)
 
     def read(self, end: int, asked: np.ndarray, candidates: np.ndarray) -> Answers:
-        """Go on to `end`; answers (M, 2, C) about the events `asked` about, in order.
+        """Read events up to `end`; return answers (M, 2, C) for the `asked` events, in order.
 
         `asked` (M) holds their positions in the stream, `candidates` (M, 2, C) nodes.
         """
         begin, end, stream = self.position, int(end), self.events.stream
-        # Numba compiles again for another layout: a view, such as a broadcast, is written out.
+        # Numba recompiles for another memory layout, so views such as broadcasts are materialized.
         candidates = np.array(candidates, np.int64, order="C")
         rows = np.full(end - begin, -1)
         rows[asked - begin] = np.arange(len(asked))
@@ -117,9 +117,9 @@ class Pass:
         return self.append_own(answers, self.own.read(slice(begin, end), rows, candidates))
 
     def ask(self, node: int, now: float, *, acts: bool = True, others: np.ndarray | None = None) -> Answers:
-        """Answers (N) about `node` with `others`, or with every node, at second `now`, nothing entering.
+        """Return answers (N) for `node` with `others` (default: all) at second `now`, reading no event.
 
-        With `acts` about node→other, else about other→node.
+        `acts` selects node→other, otherwise other→node; without roles it is always node→other.
         """
         others = np.arange(self.events.stream.nodes) if others is None else others
         answers = self.room_for(len(others))
@@ -130,5 +130,5 @@ class Pass:
         return self.append_own(answers, self.own.ask(node, now, acts=acts, others=others))
 
     def skip(self, end: int) -> None:
-        """Go on to `end` without asking."""
+        """Read events up to `end` without queries."""
         self.read(end, np.empty(0, np.int64), np.empty((0, 2, 1), np.int64))

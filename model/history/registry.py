@@ -1,4 +1,4 @@
-"""The list of statistics, in the order written: each with its group, its block, and its scale."""
+"""The list of statistics in the order written, each with its group, block and scale."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from model.history.standard import Standard
 from model.history.state import IN_A_DAY, IN_AN_HOUR, MONTH, PATH_TAUS, PATHS, SMOOTHING, TAU_NAMES
 from model.history.statistics import BLOCKS, Columns
 
-# A network reads log(x + offset) of these, and anything else as it is.
+# The network reads log(x + offset) for these scales, and the plain value for any other.
 SCALES = {"count": 0.01, "share": 0.001, "path": 0.0003, "number": 1.0, "minutes": 1.0, "ratio": 0.0}
 
 
 class Statistic(NamedTuple):
-    """One statistic: `group` says what it is about, `block` what it depends on."""
+    """One statistic: `group` names its topic, `block` what it depends on."""
 
     name: str
     group: str
@@ -22,14 +22,14 @@ class Statistic(NamedTuple):
 
 
 def tau_names(name: str, taus: tuple[int, ...] = tuple(range(len(TAU_NAMES)))) -> tuple[str, ...]:
-    """One name for each speed of fading."""
+    """Return one name per decay time constant."""
     return tuple(f"{name}_{TAU_NAMES[tau]}" for tau in taus)
 
 
 def node_statistics(
     who: str, does: str, other: str, kinds: list[str]
 ) -> list[tuple[str, str, tuple[str, ...]]]:
-    """The statistics of one of the two nodes: group, scale and names."""
+    """Return group, scale and names of the statistics of one of the two nodes."""
     return [
         ("node", "count", tau_names(f"{who}_{does}")),
         ("node", "count", tau_names(f"{who}_new")),
@@ -53,7 +53,7 @@ def node_statistics(
 
 
 def listed(types: int) -> tuple[Statistic, ...]:
-    """All statistics of a stream with so many event types, in the order written."""
+    """Return all statistics of a stream with `types` event types, in the order written."""
     kinds = [str(kind) for kind in range(types)]
     slowest = tuple(range(len(TAU_NAMES) - PATH_TAUS, len(TAU_NAMES)))
     blocks = {
@@ -110,7 +110,7 @@ def listed(types: int) -> tuple[Statistic, ...]:
 
 
 def columns_of(statistics: tuple[Statistic, ...], standard: Standard | None) -> Columns:
-    """Where compiled code writes these statistics, and on which scale; standardized if one is given."""
+    """Return columns and scales of these statistics for compiled code; a `standard` is applied on top."""
     widths = [sum(one.block == block for one in statistics) for block in BLOCKS]
     logs = [sum(one.block == block and one.scale in SCALES for one in statistics) for block in BLOCKS]
     if standard is None:

@@ -1,4 +1,4 @@
-"""Room for more pairs, and the state as plain arrays for a file."""
+"""Capacity for more pairs, and conversion of the state to and from plain arrays."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from model.history.compiled import compiled
 from model.history.pairs import pair_place, table_place
 from model.history.state import NONE, PAIRS, STEPS, History, new_array, shapes
 
-MOST_STEPS = 1 << 24  # sequences that are remembered; of more, those that faded most are forgotten
+MOST_STEPS = 1 << 24  # sequences kept; beyond this, the half with the largest decayed counts stays
 
 
 def history_with_room(history: History, pairs: int, steps: int) -> History:
-    """The same state with room for so many more slots; itself if it has it.
+    """Return a state with capacity for so many more slots; `history` itself if it suffices.
 
-    Called between compiled passes, which therefore never allocate. Room at least doubles: amortized O(1).
+    Called between compiled passes, which never allocate. Capacity at least doubles: amortized O(1).
     """
     if history.sizes[1] + steps > MOST_STEPS:
         forget_steps(history, MOST_STEPS // 2)
@@ -38,7 +38,7 @@ def history_with_room(history: History, pairs: int, steps: int) -> History:
 
 
 def forget_steps(history: History, most: int) -> None:
-    """Keep the `most` sequences that faded least, if there are more; what was forgotten never happened."""
+    """Keep the `most` sequences with the largest decayed counts, and drop any others."""
     used = int(history.sizes[1])
     if used <= most:
         return
@@ -54,7 +54,7 @@ def forget_steps(history: History, most: int) -> None:
 
 
 def to_arrays(history: History) -> dict[str, np.ndarray]:
-    """The state by name, cut to the slots in use: what a file keeps. Hash tables are made again."""
+    """Return the state by name, cut to the slots in use, for a file. Hash tables are rebuilt on load."""
     use = dict.fromkeys(PAIRS, int(history.sizes[0])) | dict.fromkeys(STEPS, int(history.sizes[1]))
     return {
         name: (array[: use[name]] if name in use else array).copy()
@@ -64,7 +64,7 @@ def to_arrays(history: History) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> History:
-    """The state that `to_arrays` took apart."""
+    """Restore the state from the output of `to_arrays`."""
     pairs, steps = (int(size) for size in arrays["sizes"][:2])
     nodes, types = len(arrays["head"]), arrays["node_type"].shape[3]
     made = {name: new_array(name, shape) for name, shape in shapes(nodes, types, pairs, steps).items()}
@@ -77,7 +77,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> History:
 
 @compiled
 def fill_tables(history: History) -> None:
-    """Put every slot in use into the empty hash tables of a state that got room."""
+    """Insert every slot in use into the empty hash tables."""
     for slot in range(history.sizes[0]):
         history.pair_table[pair_place(history, history.source[slot], history.target[slot])] = slot
     for slot in range(history.sizes[1]):
@@ -85,5 +85,5 @@ def fill_tables(history: History) -> None:
 
 
 def most_slots(events: int, *, by_role: bool) -> tuple[int, int]:
-    """Slots of pairs and of sequences that so many events can need."""
+    """Return the largest numbers of pair and sequence slots that `events` events can need."""
     return 2 * events, 6 * events * (1 if by_role else 2)

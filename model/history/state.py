@@ -1,9 +1,9 @@
-"""All that is remembered of an event stream: arrays only, as many entries as nodes and pairs seen.
+"""State of an event stream: plain arrays, sized by the numbers of nodes and of pairs seen.
 
-Room for slots is made ahead of need; its memory is taken only as slots come into use.
+Capacity for slots is reserved in advance; it takes physical memory only as slots come into use.
 
-A pair is two slots, `s` for a→b and `s ^ 1` for b→a. A fading sum Σ exp(−(t − tᵢ)/τ) is kept as
-Σ exp((tᵢ − reference)/τ): an event adds one term, whatever else is remembered stays as it is.
+A pair is two slots, `s` for a→b and `s ^ 1` for b→a. A decayed sum Σ exp(−(t − tᵢ)/τ) is stored as Σ exp((tᵢ
+− reference)/τ): an event adds one term and changes nothing else.
 """
 
 from typing import NamedTuple
@@ -14,30 +14,30 @@ HOUR, DAY = 3600.0, 86_400.0
 TAUS = np.array([HOUR / 4, 6 * HOUR, HOUR, DAY, 4 * DAY, 30 * DAY])
 TAU_NAMES = ("15min", "6h", "1h", "1d", "4d", "30d")
 SESSION, IN_AN_HOUR, IN_A_DAY, MONTH = 1, 2, 3, 5  # of `TAUS`
-PATH_TAUS = 4  # the last of `TAUS`, beside each other in memory, are those of paths
+PATH_TAUS = 4  # the last of `TAUS`, contiguous in memory, are used for paths
 PATHS = ("chain", "chain_received", "alike_actors", "alike_targets", "shared_actor", "shared_target")
 PATHS += ("leads", "leads_received", "fans_received")
-PATHS_WIDTH = len(PATHS) * PATH_TAUS + 2  # and the numbers of ties and of partners in common
+PATHS_WIDTH = len(PATHS) * PATH_TAUS + 2  # plus the counts of two-step ties and of common partners
 SMOOTHING = np.array([0.5, 0.15, 0.03])
-POWERS = (1 - SMOOTHING) ** np.arange(2048)[:, None]  # a share as old as 2,047 events is gone
+POWERS = (1 - SMOOTHING) ** np.arange(2048)[:, None]  # after 2,047 events a share is practically 0
 
 OUT, IN, ALL, TIES_OUT, TIES_IN = range(5)  # lists of a node's slots, the latest first
 NEAR_HOURS = (
     np.array([1.0, 2.0, 3.0, 4.0, 3.0, 2.0, 1.0]) / 16
 )  # weights of three hours before to three after
-RECENT = 3  # partners of a node that the sequence statistics look back on
+RECENT = 3  # latest partners of a node that the sequence statistics use
 NONE = -1
 NEVER = -np.inf
 
 
 class History(NamedTuple):
-    """N nodes, P slots of pairs, Q slots of sequences, K event types, T = `len(TAUS)` speeds of fading.
+    """State of N nodes, P pair slots, Q sequence slots, K event types and T = `len(TAUS)` decay constants.
 
-    Numba takes a named tuple of arrays as it is; the arrays are changed in place.
+    Numba accepts a named tuple of arrays directly; the arrays are changed in place.
     """
 
     # the stream
-    reference: np.ndarray  # (T) seconds: where the fading sums stand
+    reference: np.ndarray  # (T) seconds: reference times of the decayed sums
     clock: np.ndarray  # (3) seconds: last event, start of the day and of the week before second 0
     sizes: np.ndarray  # (3) slots of pairs and of sequences in use, events
     all_fade: np.ndarray  # (T)
@@ -52,7 +52,7 @@ class History(NamedTuple):
     last_type: np.ndarray  # (P)
     tie: np.ndarray  # (P) seconds of the association; +∞ none, −∞ before the first event
     share: np.ndarray  # (P, 3, 3) smoothed share of b in a's out-, in- and all events, by `SMOOTHING`
-    share_at: np.ndarray  # (P, 3) a's number of such events then
+    share_at: np.ndarray  # (P, 3) a's number of such events at the last update
     after: np.ndarray  # (P, 5) next slot in each list of a
     before: np.ndarray  # (P, 5)
     # nodes; [0] as actor, [1] as target
@@ -63,18 +63,18 @@ class History(NamedTuple):
     new_fade: np.ndarray  # (2, N, T) events with a first-time partner
     node_last: np.ndarray  # (2, N) seconds
     gap: np.ndarray  # (2, N) smoothed log of the minutes between events
-    node_type: np.ndarray  # (2, N, 2, K) fading by the session, and by the month
+    node_type: np.ndarray  # (2, N, 2, K) decayed by session, and by month
     node_last_type: np.ndarray  # (2, N)
-    hours: np.ndarray  # (2, N, 24) fading by the month
-    near_hours: np.ndarray  # (2, N, 24) the same, of the hours around by `NEAR_HOURS`
-    weekdays: np.ndarray  # (2, N, 7) fading by the month
+    hours: np.ndarray  # (2, N, 24) decayed by month
+    near_hours: np.ndarray  # (2, N, 24) the same, smoothed over nearby hours by `NEAR_HOURS`
+    weekdays: np.ndarray  # (2, N, 7) decayed by month
     all_near_hours: np.ndarray  # (24) of everyone
     recent: np.ndarray  # (2, N, RECENT) targets of an actor, actors on a target
     latest: np.ndarray  # (2) actor and target of the last event
     # sequences: x, then y, as targets of one actor [0] or as actors on one target [1]
     step_table: np.ndarray  # (≥ 2Q) hash table of slots
     step_key: np.ndarray  # (Q)
-    step_fade: np.ndarray  # (Q, 2, 3) fading by the month; one and two steps back, and in anyone's last event
+    step_fade: np.ndarray  # (Q, 2, 3) decayed by month; one and two steps back, and the stream's last event
     step_total: np.ndarray  # (2, N, 3) the same, summed over y
 
 
@@ -89,7 +89,7 @@ STEPS = ("step_key", "step_fade")
 
 
 def shapes(nodes: int, types: int, pairs: int, steps: int) -> dict[str, tuple[int, ...]]:
-    """The shape of every array, for so many slots."""
+    """Return the shape of every array for these numbers of slots."""
     taus = len(TAUS)
     return {
         "reference": (taus,),
@@ -132,21 +132,21 @@ def shapes(nodes: int, types: int, pairs: int, steps: int) -> dict[str, tuple[in
 
 
 def table_size(slots: int) -> int:
-    """A power of two that leaves a hash table at least half empty."""
+    """Return the smallest power of two, at least 16, that keeps a hash table half empty."""
     return 1 << max(4, (2 * slots - 1).bit_length())
 
 
 def new_array(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """An array of the state in which nothing has happened; a slot is filled when it is made.
+    """Return an array of the empty state; the values of a slot are set when it is claimed.
 
-    Zeros that nobody has written take no memory yet, so that room for many slots costs nothing.
+    Zeros that were never written take no physical memory, so reserving many slots is cheap.
     """
     dtype = np.int32 if name in WHOLE else np.int64 if name in LONG else np.float64
     return np.full(shape, FILL[name], dtype) if name in FILL else np.zeros(shape, dtype)
 
 
 def new_history(nodes: int, types: int, day_offset: float = 0.0, week_offset: float = 0.0) -> History:
-    """Nothing has happened yet. The offsets are the seconds from the start of the day, and of the week
+    """Return an empty history. The offsets are the seconds from the start of the day, and of the week
     (Monday), to second 0 of the stream.
     """
     arrays = {name: new_array(name, shape) for name, shape in shapes(nodes, types, 256, 256).items()}

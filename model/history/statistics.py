@@ -1,9 +1,8 @@
 """Every statistic of a directed pair a→b at a moment, block by block.
 
-A block depends on one thing: the moment, the actor, both, the target, or the past of the pair. So what many
-pairs share is made once. A compiled function per block writes plain amounts in the order in which
-`registry.listed` names them: to add a statistic, add its line in both.
-Nothing looks past the history as it stands.
+A block depends on one thing: the moment, the actor, both, the target, or the past of the pair, so values that
+many pairs share are computed once. One compiled function per block writes plain amounts in the order of
+`registry.listed`: to add a statistic, add its line in both. Only the current history is read.
 """
 
 from typing import NamedTuple
@@ -33,17 +32,17 @@ from model.history.state import (
     History,
 )
 
-FURTHEST = 64  # a recency rank from here on counts as no rank
-DISCOUNT = 0.7  # of each further event that a sequence looks back
+FURTHEST = 64  # cap of recency ranks, also the value for no rank
+DISCOUNT = 0.7  # weight factor per event further back in a sequence
 
 BLOCKS = ("moment", "actor", "between", "target", "past")  # in the order written
 MOMENT, ACTOR, BETWEEN, TARGET, PAST = range(len(BLOCKS))
 
 
 class Columns(NamedTuple):
-    """Where each block is written, and what becomes of an amount: (log(x + offset) − mean) · factor, clipped.
+    """Columns of each block, and the transform of an amount: (log(x + offset) − mean) · factor, clipped.
 
-    In a block come first the amounts whose logarithm is taken, `logs` of them in all.
+    The `logs` amounts of a block whose logarithm is taken come first in it.
     """
 
     starts: np.ndarray  # (6) the first column of each block, and the end
@@ -56,13 +55,13 @@ class Columns(NamedTuple):
 
 @inlined
 def minutes_since(moment: Moment, then: float) -> float:
-    """Minutes since a moment, at most `LONG_AGO`: never is long ago too."""
+    """Return the minutes since `then`, at most `LONG_AGO`, which also stands for never."""
     return min((moment.now[0] - then) / 60.0, LONG_AGO)
 
 
 @inlined
 def rescale_block(columns: Columns, block: int, row: np.ndarray) -> None:
-    """Bring a block of statistics in a row (F) from amounts to what a network reads."""
+    """Transform a block of statistics in a row (F) from amounts to the network's input, in place."""
     largest = columns.largest[0]
     start, end = columns.starts[block], columns.starts[block + 1]
     for at in range(start, start + columns.logs[block]):
@@ -75,7 +74,7 @@ def rescale_block(columns: Columns, block: int, row: np.ndarray) -> None:
 
 @inlined
 def of_moment(history: History, moment: Moment, out: np.ndarray) -> None:
-    """How much happens at all, and the time of day and of the week."""
+    """Write the overall event rates, and the time of day and of the week."""
     angle = 2.0 * np.pi * moment.now[1] / 24.0
     out[0] = history.all_fade[IN_AN_HOUR] * moment.fading[IN_AN_HOUR]
     out[1] = history.all_fade[IN_A_DAY] * moment.fading[IN_A_DAY]
@@ -87,9 +86,9 @@ def of_moment(history: History, moment: Moment, out: np.ndarray) -> None:
 
 @inlined
 def of_node(history: History, moment: Moment, role: int, who: int, out: np.ndarray) -> None:
-    """How active a node is in the role it is asked about, and in the other; how new its partners are.
+    """Write a node's activity in the queried role and in the other, and its rate of new partners.
 
-    Its ties, hours and types of events as well.
+    Also write its ties, hours and types of events.
     """
     taus, types = len(TAUS), history.type_count.shape[1]
     for tau in range(taus):
@@ -122,7 +121,7 @@ def of_node(history: History, moment: Moment, role: int, who: int, out: np.ndarr
 
 @inlined
 def of_clock(history: History, moment: Moment, role: int, who: int, out: np.ndarray) -> None:
-    """The node's share of events at this hour, near it, the same against everyone's, and on this weekday."""
+    """Write a node's share of events at this hour, near it, relative to everyone's, and on this weekday."""
     hour, weekday = int(moment.now[1]), int(moment.now[2])
     prior = 2.0 / moment.fading[MONTH]
     own = 1.0 / (history.node_fade[role, who, MONTH] + prior)
@@ -135,7 +134,7 @@ def of_clock(history: History, moment: Moment, role: int, who: int, out: np.ndar
 
 @inlined
 def of_both(history: History, moment: Moment, slot: int, a: int, b: int, other: int, out: np.ndarray) -> None:
-    """What leads from a to b: paths to the `other` of the two, ties, sequences, and whether types match."""
+    """Write the statistics from a to b: paths to the `other` of the two, ties, sequences, matching types."""
     if moment.paths.is_touched[other]:
         for column in range(PATHS_WIDTH):
             out[column] = moment.paths.rows[other, column]
@@ -154,7 +153,7 @@ def of_both(history: History, moment: Moment, slot: int, a: int, b: int, other: 
 
 @inlined
 def of_types(history: History, moment: Moment, a: int, b: int, out: np.ndarray) -> None:
-    """Σ_k share of type k in what a does · in what b receives: by month, session and month, session."""
+    """Write Σ_k type k's share of a's actions · of actions on b: month, session and month, session."""
     month = between = session = 0.0
     for kind in range(history.type_count.shape[1]):
         month += history.node_type[0, a, 1, kind] * history.node_type[1, b, 1, kind]
@@ -172,7 +171,7 @@ def of_types(history: History, moment: Moment, a: int, b: int, out: np.ndarray) 
 def of_sequence(
     history: History, moment: Moment, role: int, who: int, partner: int, shares: np.ndarray, again: np.ndarray
 ) -> None:
-    """Whether the partner usually comes after the node's latest ones, and after anyone's; whether again."""
+    """Write how often the partner followed the node's latest ones, and anyone's last; and repetitions."""
     prior = PRIOR / moment.fading[MONTH]
     weighted = same = 0.0
     discount = 1.0
@@ -196,7 +195,7 @@ def of_sequence(
 
 @inlined
 def step_share(history: History, prior: float, role: int, back: int, earlier: int, step: int) -> float:
-    """How much of what came after `earlier` was this step, over a month."""
+    """Return the share of this sequence among all that began with `earlier`, decayed by month."""
     if step == NONE:
         return 0.0
     return history.step_fade[step, role, back] / (history.step_total[role, earlier, back] + prior)
@@ -204,13 +203,13 @@ def step_share(history: History, prior: float, role: int, back: int, earlier: in
 
 @inlined
 def is_met(history: History, slot: int) -> bool:
-    """Whether there was an event between the two, either way."""
+    """Return whether there was an event between the two nodes, in either direction."""
     return slot != NONE and history.count[slot] + history.count[slot ^ 1] > 0
 
 
 @inlined
 def of_no_past(out: np.ndarray) -> None:
-    """What `of_past` says of a pair that never met."""
+    """Write the values of `of_past` for a pair without events."""
     taus = len(TAUS)
     out[: 2 * taus + 2] = 0.0
     out[2 * taus + 2 : 2 * taus + 4] = LONG_AGO
@@ -220,7 +219,7 @@ def of_no_past(out: np.ndarray) -> None:
 
 @inlined
 def of_past(history: History, moment: Moment, slot: int, out: np.ndarray) -> None:
-    """What happened between the two: fading counts, number, time since, recency ranks, shares, types."""
+    """Write a pair's own past: decayed counts, counts, times since, recency ranks, shares, types."""
     taus, types = len(TAUS), history.type_count.shape[1]
     back = slot ^ 1
     for tau in range(taus):
@@ -256,7 +255,7 @@ def of_past(history: History, moment: Moment, slot: int, out: np.ndarray) -> Non
 
 @inlined
 def recency_rank(history: History, slot: int, lane: int) -> float:
-    """Partners met since, in one of the node's lists; `FURTHEST` if never or long ago."""
+    """Count the partners met since, in one of the node's lists; `FURTHEST` if never or long ago."""
     first = history.head[history.source[slot], lane]
     if history.before[slot, lane] == NONE and first != slot:
         return FURTHEST
@@ -269,6 +268,6 @@ def recency_rank(history: History, slot: int, lane: int) -> float:
 
 @inlined
 def share_now(history: History, slot: int, lane: int, speed: int) -> float:
-    """The smoothed share of a partner in a node's events: an exponential average in its own event count."""
+    """Return a partner's smoothed share of a node's events: an exponential average over its event count."""
     age = int(history.node_count[history.source[slot], lane]) - history.share_at[slot, lane]
     return history.share[slot, lane, speed] * POWERS[min(age, len(POWERS) - 1), speed]

@@ -1,4 +1,4 @@
-"""An event enters the history: O(1), whatever the numbers of nodes and of pairs."""
+"""Adding an event to the history: O(1), independent of the numbers of nodes and of pairs."""
 
 import numpy as np
 
@@ -22,32 +22,32 @@ from model.history.state import (
     History,
 )
 
-FAR = 300.0  # e-folds from its reference at which a fading sum is moved: exp(300) is far from overflowing
+FAR = 300.0  # e-folds after which the reference of a sum is moved: exp(300) is far from overflowing
 GAP_SMOOTHING = 0.1
 
 
 @compiled
 def hour_of(history: History, now: float) -> int:
-    """The hour of the day."""
+    """Return the hour of the day, 0 to 23."""
     return int((now + history.clock[1]) % DAY // 3600.0)
 
 
 @compiled
 def weekday_of(history: History, now: float) -> int:
-    """The day of the week, 0 is Monday."""
+    """Return the day of the week; 0 is Monday."""
     return int((now + history.clock[2]) % (7 * DAY) // DAY)
 
 
 @compiled
 def add_near_hours(profile: np.ndarray, hour: int, weight: float) -> None:
-    """An event at `hour` counts for the hours around it as well, the less the further they are."""
+    """Add an event at `hour` to the hours around it, with weights that fall with distance."""
     for step in range(len(NEAR_HOURS)):
         profile[(hour + step - len(NEAR_HOURS) // 2) % 24] += NEAR_HOURS[step] * weight
 
 
 @compiled
 def move_reference(history: History, now: float) -> None:
-    """Bring fading sums whose reference is far behind to `now`: rarely, and O(slots) then."""
+    """Move decayed sums whose reference is far behind to `now`: rare, and O(nodes + slots) then."""
     for tau in range(len(TAUS)):
         ahead = (now - history.reference[tau]) / TAUS[tau]
         if ahead <= FAR:
@@ -71,7 +71,7 @@ def move_reference(history: History, now: float) -> None:
 
 @compiled
 def move_node(history: History, role: int, node: int, tau: int, factor: float) -> None:
-    """The same for the sums of one node."""
+    """Rescale the decayed sums of one node to a new reference time."""
     history.node_fade[role, node, tau] *= factor
     history.new_fade[role, node, tau] *= factor
     if tau not in (SESSION, MONTH):
@@ -90,7 +90,7 @@ def move_node(history: History, role: int, node: int, tau: int, factor: float) -
 
 @compiled
 def smooth_share(history: History, slot: int, lane: int) -> None:
-    """x ← x·(1 − α)^(events of the node since) ·(1 − α) + α: the share of this partner in its events."""
+    """Update a partner's share of its node's events: x ← x·(1 − α)^(node's events since)·(1 − α) + α."""
     count = int(history.node_count[history.source[slot], lane])
     age = min(count - history.share_at[slot, lane], len(POWERS) - 1)
     for speed in range(len(SMOOTHING)):
@@ -102,7 +102,7 @@ def smooth_share(history: History, slot: int, lane: int) -> None:
 
 @compiled
 def remember_step(history: History, role: int, back: int, earlier: int, later: int, weight: float) -> None:
-    """`later` came after `earlier`."""
+    """Count a sequence in which `later` came after `earlier`."""
     if earlier != NONE:
         history.step_fade[claim_step(history, earlier, later), role, back] += weight
         history.step_total[role, earlier, back] += weight
@@ -110,7 +110,7 @@ def remember_step(history: History, role: int, back: int, earlier: int, later: i
 
 @compiled
 def observe_node(history: History, role: int, node: int, partner: int, event_type: int, now: float) -> None:
-    """Node-level memory of an event in which `node` acted (`role` 0) or was acted on (1)."""
+    """Update a node's state for an event in which `node` acted (`role` 0) or was acted on (1)."""
     month = np.exp((now - history.reference[MONTH]) / TAUS[MONTH])
     for tau in range(len(TAUS)):
         history.node_fade[role, node, tau] += np.exp((now - history.reference[tau]) / TAUS[tau])
@@ -129,7 +129,7 @@ def observe_node(history: History, role: int, node: int, partner: int, event_typ
     history.weekdays[role, node, weekday_of(history, now)] += month
     for back in range(2):
         remember_step(history, role, back, history.recent[role, node, back], partner, month)
-    # Anyone's last event: its target before this one's, its actor before this one's.
+    # The stream's last event: its target precedes this target, its actor this actor.
     remember_step(history, role, 2, history.latest[1 - role], partner, month)
     for back in range(RECENT - 1, 0, -1):
         history.recent[role, node, back] = history.recent[role, node, back - 1]
@@ -138,7 +138,7 @@ def observe_node(history: History, role: int, node: int, partner: int, event_typ
 
 @compiled
 def tie(history: History, u: int, v: int, now: float) -> None:
-    """u is associated with v from now on."""
+    """Record that u is associated with v from `now` on."""
     slot = claim_slot(history, u, v)
     history.tie[slot] = now
     to_front(history, slot, TIES_OUT)
@@ -147,7 +147,7 @@ def tie(history: History, u: int, v: int, now: float) -> None:
 
 @compiled
 def observe(history: History, u: int, v: int, event_type: int, is_tie: bool, now: float) -> None:
-    """u acted on v."""
+    """Add an event of u acting on v."""
     move_reference(history, now)
     slot = claim_slot(history, u, v)
     other = slot ^ 1
@@ -185,9 +185,9 @@ def observe(history: History, u: int, v: int, event_type: int, is_tie: bool, now
 def enter_event(
     history: History, u: int, v: int, event_type: int, is_tie: bool, now: float, by_role: bool
 ) -> None:
-    """An event enters the history; without roles it counts for both directions."""
+    """Add an event to the history; without roles it counts for both directions."""
     if by_role:
         observe(history, u, v, event_type, is_tie, now)
-    else:  # in an order that does not tell who acted
+    else:  # in an order that is independent of who acted
         observe(history, min(u, v), max(u, v), event_type, is_tie, now)
         observe(history, max(u, v), min(u, v), event_type, is_tie, now)

@@ -1,1 +1,1 @@
-"""A neural relational-event model: who acts on whom next, from the statistics of the past."""
+"""A neural relational-event model: predicts who acts on whom next from statistics of the past."""

@@ -1,9 +1,9 @@
-"""Whom a forecast considers: everyone, or in a large network those who matter and a few for all others.
+"""Candidates of a forecast: all nodes, or in a large network the relevant ones and a sample of the rest.
 
-Of more than `SMALL` nodes, these are considered one by one: the node's latest partners, whom a path leads
-to, and the most popular. The others have no past with the node and nothing leads to them; some of them,
-spread evenly, stand for all, each for as many as there are to one of them. So a sum over all nodes costs
-the same in any network.
+With more than `SMALL` nodes, the candidates are the node's latest partners, the nodes that a path reaches,
+and the most popular nodes. The rest has no past with the node and no path to it; an evenly spaced sample
+represents it, weighted by the number of nodes per sampled one. So a sum over all nodes costs the same in any
+network.
 """
 
 from typing import NamedTuple
@@ -14,24 +14,24 @@ from model.history.moment import SMALL
 from model.history.reading import Pass
 from model.history.state import ALL, MONTH, NONE, History
 
-MOST = 512  # latest partners, most popular nodes, and others, of each
+MOST = 512  # limit of each: latest partners, most popular nodes, sampled others
 NOBODY = np.empty(0, np.int64)
 
 
 class Audience(NamedTuple):
-    """Nodes in order, and for how many each stands; the one that is asked about stands for none."""
+    """Candidate nodes in ascending order and their sampling weights; the anchor has weight 0."""
 
     nodes: np.ndarray  # (M) int64
     weight: np.ndarray  # (M) float64
 
     def without(self, node: int) -> "Audience":
-        """All but the one that is asked about."""
+        """Return the candidates without `node`."""
         others = self.nodes != node
         return Audience(self.nodes[others], self.weight[others])
 
 
 def audience_of(reading: Pass, node: int, now: float, also: np.ndarray = NOBODY) -> Audience:
-    """Whom to consider as targets of `node` at second `now`: `also` names some who are in any case."""
+    """Return the candidates for targets of `node` at second `now`; they always include `also`."""
     everyone = reading.events.stream.nodes
     if everyone <= SMALL:
         return spread_audience(node, np.arange(everyone), everyone, 0)
@@ -41,11 +41,11 @@ def audience_of(reading: Pass, node: int, now: float, also: np.ndarray = NOBODY)
 
 
 def spread_audience(node: int, near: np.ndarray, everyone: int, few: int) -> Audience:
-    """Those `near` to a node, each for itself, and `few` of the rest, spread evenly, that stand for all."""
+    """Return the nodes `near`, each with weight 1, and `few` evenly spaced others that represent the rest."""
     near = np.union1d(near, [node])
     rest = everyone - len(near)
     chosen = np.linspace(0, rest - 1, min(few, rest)).round().astype(np.int64)
-    # Numbers without those who are near become nodes by stepping over these.
+    # Map numbers that exclude the near nodes to nodes by skipping these.
     far = chosen + np.searchsorted(near - np.arange(len(near)), chosen, side="right")
     nodes = np.concatenate([near, far])
     weight = np.concatenate([(near != node).astype(float), np.full(len(far), rest / max(len(far), 1))])
@@ -54,19 +54,19 @@ def spread_audience(node: int, near: np.ndarray, everyone: int, few: int) -> Aud
 
 
 def near_to(reading: Pass, node: int, now: float) -> np.ndarray:
-    """A node's latest partners, and whom a path leads to from it at second `now`; some may be in it twice."""
-    reading.ask(node, now, others=NOBODY)  # walks along the paths
+    """Return a node's latest partners and the nodes its paths reach at second `now`; may have duplicates."""
+    reading.ask(node, now, others=NOBODY)  # fills `moment.paths`
     reached = reading.moment.paths
     return np.concatenate([partners_of(reading.history, node), reached.nodes[: reached.count[0]]])
 
 
 def most_popular(history: History, count: int) -> np.ndarray:
-    """So many nodes that were acted on most of late."""
+    """Return the `count` nodes with the most events as target, decayed by month."""
     return np.argpartition(history.node_fade[1, :, MONTH], -count)[-count:]
 
 
 def partners_of(history: History, node: int) -> np.ndarray:
-    """The latest partners of a node in either role, the latest first."""
+    """Return the latest partners of a node in either role, latest first, at most `MOST`."""
     partners, slot = [], history.head[node, ALL]
     while slot != NONE and len(partners) < MOST:
         partners.append(history.target[slot])
@@ -75,7 +75,7 @@ def partners_of(history: History, node: int) -> np.ndarray:
 
 
 def most_active(history: History) -> np.ndarray:
-    """The nodes whose forecasts are kept, in order: all, or of many those who acted most of late."""
+    """Return the nodes whose forecasts are stored, sorted: all, or of many the most active of late."""
     acted = history.node_fade[0, :, MONTH]
     if len(acted) <= SMALL:
         return np.arange(len(acted))

@@ -1,4 +1,4 @@
-"""Who is ranked beside the truth while learning: drawn anew for every epoch, the same for all seeds."""
+"""Negative candidates for training: drawn again for every epoch, the same for all seeds."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from model.stream import Stream
 def draw_candidates(
     stream: Stream, events: np.ndarray, count: int, random: np.random.Generator
 ) -> np.ndarray:
-    """The truth and `count` other nodes for each of `events`, as targets and as actors: (M, 2, 1 + C).
+    """Draw `count` negatives for each of `events`, as targets and as actors; truth first: (M, 2, 1 + C).
 
     Neither of an event's two nodes is drawn. Where fewer others exist, all of them are candidates; in a large
     network a node may be drawn twice.
@@ -22,7 +22,7 @@ def draw_candidates(
         drawn = random.permuted(np.broadcast_to(np.arange(others), (*shape, others)), axis=2)[:, :, :count]
     else:
         drawn = random.integers(0, others, (*shape, count))
-    # Numbers without the event's two nodes become nodes by stepping over the lower, then the higher one.
+    # Map numbers that exclude the event's two nodes to nodes: skip the lower one, then the higher one.
     low, high = ends.min(1)[:, None, None], ends.max(1)[:, None, None]
     drawn = drawn + (drawn >= low)
     drawn = drawn + (drawn >= high)

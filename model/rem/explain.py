@@ -1,4 +1,4 @@
-"""Why a pair is likely: what each group of statistics adds to log λ against the average candidate."""
+"""Explanation of forecasts: what each group of statistics adds to log λ over the average candidate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from model.rem.audience import NOBODY, audience_of
 from model.rem.network import Layout, Weights, log_intensities, log_intensity
 from pipeline.text import duration
 
-LEAST = 0.05  # a contribution to log λ below this is not worth a word
+LEAST = 0.05  # smaller contributions to log λ are not mentioned
 MOST_WORDS = 3
 IN_WORDS = {
     "node_type": "the usual type of events",
@@ -26,27 +26,27 @@ IN_WORDS = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the first seed says of the candidates (M) of one node, and why."""
+    """The first seed's forecast for the candidates (M) of one node, with the reasons."""
 
     candidates: np.ndarray  # (M) nodes
     statistics: tuple[str, ...]
     amounts: np.ndarray  # (M, F) their statistics, not standardized
     probability: np.ndarray  # (M)
-    added: dict[str, np.ndarray]  # by group of statistics: what it adds to log λ, (M)
+    added: dict[str, np.ndarray]  # by group of statistics: its contribution to log λ, (M)
     edge_types: np.ndarray  # (M), −1 for none
 
     def contributions(self, at: int) -> dict[str, float]:
-        """What each group adds to log λ of a candidate, against the average candidate."""
+        """Return what each group adds to log λ of a candidate, over the average candidate."""
         return {group: float(values[at]) for group, values in self.added.items()}
 
     def why(self, at: int) -> str:
-        """What carries a candidate, in words."""
+        """Return the main reasons for a candidate in words."""
         return reason_sentence(
             self.contributions(at), dict(zip(self.statistics, self.amounts[at].tolist(), strict=True))
         )
 
     def edge_type(self, at: int) -> int | None:
-        """The edge type along which an event most probably comes; None where it is the base rate."""
+        """Return the edge type along which an event most probably comes; None for the base rate."""
         return None if self.edge_types[at] < 0 else int(self.edge_types[at])
 
 
@@ -54,9 +54,9 @@ class Explanation:
 def explain(
     reading: Pass, weights: Weights, layout: Layout, node: int, now: float, also: np.ndarray = NOBODY
 ) -> Explanation:
-    """The first seed on the audience of `node` as its targets at second `now`, with those in `also`.
+    """Explain the first seed's forecast for targets of `node` at second `now`, including those in `also`.
 
-    `reading` standardizes as the weights ask for.
+    `reading` must standardize as the weights require.
     """
     first = {name: tensor[:1] for name, tensor in weights.items()}
     others, weight = audience_of(reading, node, now, also).without(node)
@@ -75,7 +75,7 @@ def explain(
 
 
 def candidate_shares(log_intensity: Tensor, weight: np.ndarray) -> Tensor:
-    """A candidate's share of λ in the sum over all nodes, from log λ (S, M); each stands for `weight` (M)."""
+    """Return each candidate's share of λ summed over all nodes, from log λ (S, M) and weights (M)."""
     logs = log_intensity.double()
     if (weight == 1).all():
         return logs.softmax(1)
@@ -83,7 +83,7 @@ def candidate_shares(log_intensity: Tensor, weight: np.ndarray) -> Tensor:
 
 
 def group_columns(layout: Layout, statistics: Sequence[Statistic]) -> dict[str, np.ndarray]:
-    """Which inputs of the network belong to each group of statistics; without groups that it does not see."""
+    """Return the network inputs of each group of statistics, omitting groups that it does not read."""
     groups = np.array([statistics[column].group for column in layout.columns])
     return {group: np.flatnonzero(groups == group) for group in dict.fromkeys(groups.tolist())}
 
@@ -96,9 +96,9 @@ def contributions(
     statistics: Sequence[Statistic],
     weight: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """By group: log λ minus log λ with the group's statistics as the average candidate has them, (S, M).
+    """Return, by group, log λ minus log λ with the group's statistics set to their average: (S, M).
 
-    `answers` are standardized, about the M candidates of one node; each stands for `weight` (M) of them.
+    `answers` are standardized, about the M candidates of one node; each represents `weight` (M) nodes.
     """
     x, met = torch.from_numpy(layout.inputs_of(answers.x)), torch.from_numpy(answers.met)
     whole = log_intensity(log_intensities(weights, layout, x, met))
@@ -113,14 +113,14 @@ def contributions(
 
 
 def reason_sentence(added: Mapping[str, float], statistics: Mapping[str, float]) -> str:
-    """The groups that carry a forecast, in words, the strongest first; `statistics` are those of the pair."""
+    """Return the groups that carry a forecast in words, strongest first; `statistics` are the pair's."""
     strongest = sorted((group for group in added if added[group] > LEAST), key=lambda group: -added[group])
     words = [words for group in strongest if (words := statistic_in_words(group, statistics))]
     return "; ".join(dict.fromkeys(words[:MOST_WORDS])) or "nothing in particular"
 
 
 def statistic_in_words(group: str, of: Mapping[str, float]) -> str:
-    """What a group of statistics says of a pair a→b."""
+    """Return a description of a group's statistics of a pair a→b."""
     if group in ("pair", "pair_type"):
         words = []
         if of["seen_ab"]:
@@ -146,7 +146,7 @@ def statistic_in_words(group: str, of: Mapping[str, float]) -> str:
 
 
 def ago(logarithm: float) -> str:
-    """Say how long ago, from log(1 + minutes), which statistics count up to `LONG_AGO`."""
+    """Return how long ago in words, from log(1 + minutes), which statistics cap at `LONG_AGO`."""
     minutes = float(np.expm1(logarithm))
     if round(minutes / 1440) >= round(LONG_AGO / 1440):
         return "more than 2 years ago"

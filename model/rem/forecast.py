@@ -1,4 +1,4 @@
-"""Forecasts of a relational-event model: whom a node acts on next, with probability and reason."""
+"""Forecasts of a relational-event model: a node's next target, with probability and reason."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,12 +28,12 @@ from pipeline.results.waits import DAY
 
 
 def json_with_tuples(values: dict[str, Any]) -> dict[str, Any]:
-    """What a trained folder's JSON has, its lists as the tuples they were."""
+    """Return a trained folder's JSON with its lists as tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 class RemForecaster(Forecaster):
-    """The first seed's weights, and the history of the stream as far as a forecast asks for it."""
+    """The first seed's weights, and the history of the stream up to the latest query."""
 
     def __init__(self, folder: Path, table: Path, summary: dict[str, Any], names: Sequence[str]) -> None:
         self.events = load_events(table)
@@ -57,13 +57,13 @@ class RemForecaster(Forecaster):
         self.pairs = stored_pairs(table, summary["fingerprint"]) if self.variant.by_role else None
 
     def start(self) -> Pass:
-        """A history that has read what the weights have learned from."""
+        """Return a pass that has read the events that the weights were trained on."""
         reading = Pass(self.events, by_role=self.variant.by_role, standard=self.standard)
         reading.skip(self.events.stream.splits[1])
         return reading
 
     def second_of(self, at: datetime | None) -> float:
-        """`at` on the stream's clock, once the history has read every event before it."""
+        """Return `at` on the stream's clock, after reading every event before it."""
         stream = self.events.stream
         position = self.position_before(at, stream, stream.splits[1])
         if position < self.reading.position:
@@ -73,20 +73,19 @@ class RemForecaster(Forecaster):
         return last if at is None else max((at - stream.start).total_seconds(), last)
 
     def probabilities(self, node: int, at: datetime | None) -> np.ndarray:
-        """λ of the node's events with each other node as their target, normalized."""
+        """Return each node's probability of being the target of `node`'s next event, (N)."""
         answers = self.reading.ask(node, self.second_of(at))
         total = log_intensity(scored_answers(self.weights, self.layout, answers))[0].double()
         total[node] = -torch.inf
         return total.softmax(0).numpy()
 
     def predict(self, node: str | int, at: datetime | None = None, top: int = 10) -> Prediction:
-        """Forecast as every model does, with columns that explain each partner and say when to expect it.
+        """Forecast as every model does, with columns that explain each partner and give the expected time.
 
-        `why` gives the reason in words; `contributions` is what each group of statistics adds to log λ
-        against the average candidate; `edge_type` is the edge type along which such an event most probably
-        comes, null where it is the base rate. Where waiting times are learned, `within_day` is the
-        probability that the node acts on the partner within a day, and `expected_days` when to expect it;
-        else they are null.
+        `why` gives the reason in words; `contributions` is what each group of statistics adds to log λ over
+        the average candidate; `edge_type` is the most probable edge type of such an event, null for the base
+        rate. Where waiting times are learned, `within_day` is the probability that the node acts on the
+        partner within a day, and `expected_days` the expected wait; otherwise both are null.
         """
         prediction = super().predict(node, at, top)
         rows, source = prediction.partners, self.number_of(node)
@@ -102,10 +101,10 @@ class RemForecaster(Forecaster):
         return replace(prediction, partners=rows)
 
     def times(self, node: int, partners: np.ndarray, now: float) -> dict[str, pl.Series | pl.Expr]:
-        """Columns that say when `node` acts on each of `partners`."""
+        """Return columns with the expected times at which `node` acts on each of `partners`."""
         if self.pairs is None:
             return dict.fromkeys(("within_day", "expected_days"), pl.lit(None, pl.Float64))
-        # The hazard standardizes for itself.
+        # The hazard model has its own standardization.
         times = forecast_pairs(self.pairs, self.reading.as_listed().ask(node, now, others=partners).x)
         return {
             "within_day": pl.Series(times.within["1 d"]),

@@ -1,4 +1,4 @@
-"""Learning the weights of a relational-event model from a period of a stream."""
+"""Training of a relational-event model's weights on a period of a stream."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +19,10 @@ from model.rem.settings import RemSettings
 from model.stream import COMMUNICATION, Stream
 from pipeline.rem_variants import RemVariant
 
-READ_AT_ONCE = 100  # events whose statistics are made before they are kept at half precision
-MOST_SHUFFLED = 65_536  # events that are shuffled together, if there are no more to learn from
-PIECE = 8_192  # events that are shuffled together if there are
-MOST_STANDARDIZED = 8_192  # events that means and deviations are taken from
+READ_AT_ONCE = 100  # events per read; their statistics are then stored at half precision
+MOST_SHUFFLED = 65_536  # up to so many events, an epoch is shuffled as a whole
+PIECE = 8_192  # beyond that, it is shuffled in pieces of so many
+MOST_STANDARDIZED = 8_192  # events used for means and deviations, at most
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Sample:
 
 @dataclass
 class Fit:
-    """Weights on their way: everything that a further epoch goes on from."""
+    """Training state: everything that the next epoch needs."""
 
     weights: dict[str, Tensor]  # (S, …)
     averaged: dict[str, Tensor]
@@ -47,7 +47,7 @@ class Fit:
 
 
 def new_fit(layout: Layout, settings: RemSettings) -> Fit:
-    """A fit before its first step."""
+    """Return the training state before the first step."""
     weights = initial_weights(layout, settings.seeds)
     return Fit(
         weights,
@@ -57,18 +57,18 @@ def new_fit(layout: Layout, settings: RemSettings) -> Fit:
 
 
 def events_to_learn(stream: Stream, settings: RemSettings, end: int) -> np.ndarray:
-    """Positions of the events before `end` to learn from: without the first, whose past is short."""
+    """Return positions of the events before `end` to learn from, without the first, whose past is short."""
     return learned_events(stream, min(settings.silent, end // 10), end)
 
 
 def pieces_of(events: int) -> list[slice]:
-    """The pieces that an epoch of so many events is shuffled in: one, or many where memory asks for it."""
+    """Return the pieces in which an epoch is shuffled: one, or several to bound memory."""
     size = max(events, 1) if events <= MOST_SHUFFLED else PIECE
     return [slice(start, min(start + size, events)) for start in range(0, events, size)]
 
 
 def take_standard(fit: Fit, events: Events, variant: RemVariant, settings: RemSettings, end: int) -> None:
-    """Give `fit` the means and deviations of events before `end`, if it has none yet."""
+    """Set means and deviations of `fit` from events before `end`, if it has none yet."""
     if fit.standard is None:
         fit.standard = Standard.of(spread_sample(events, variant, settings, end))
 
@@ -76,9 +76,9 @@ def take_standard(fit: Fit, events: Events, variant: RemVariant, settings: RemSe
 def make_samples(
     events: Events, variant: RemVariant, settings: RemSettings, layout: Layout, fit: Fit, end: int
 ) -> Iterator[Sample]:
-    """What the next epoch of `fit` learns from, piece by piece along the stream.
+    """Yield the samples of the next epoch of `fit`, piece by piece along the stream.
 
-    Events before `end`, with the candidates of that epoch; `fit` has its standard.
+    They hold events before `end` with the candidates of that epoch; `fit` must have its standard.
     """
     assert fit.standard is not None
     reading = Pass(events, by_role=variant.by_role, standard=fit.standard)
@@ -92,11 +92,11 @@ def make_samples(
 def read_sample(
     reading: Pass, positions: np.ndarray, settings: RemSettings, layout: Layout, random: np.random.Generator
 ) -> Sample:
-    """Statistics of the events at `positions` and of drawn candidates, at half precision."""
+    """Read statistics of the events at `positions` and of drawn candidates, at half precision."""
     stream = reading.events.stream
     shape = (len(positions), 2, 1 + min(settings.candidates, stream.nodes - 2))
     sample = Sample(np.empty((*shape, len(layout.columns)), np.float16), np.empty(shape, bool))
-    # torch rounds to half precision many times faster than numpy, and alike
+    # torch rounds to half precision many times faster than numpy, with the same result
     half_precision = torch.from_numpy(sample.x)
     for start in range(0, len(positions), READ_AT_ONCE):
         part = slice(start, start + READ_AT_ONCE)
@@ -107,7 +107,7 @@ def read_sample(
 
 
 def spread_sample(events: Events, variant: RemVariant, settings: RemSettings, end: int) -> np.ndarray:
-    """Statistics of every eighth event to learn from, or of fewer: enough for means and deviations."""
+    """Read statistics of every eighth event to learn from, or fewer, to estimate means and deviations."""
     reading = Pass(events, by_role=variant.by_role)
     positions = events_to_learn(events.stream, settings, end)
     positions = positions[:: max(8, -(-len(positions) // MOST_STANDARDIZED))]
@@ -116,7 +116,7 @@ def spread_sample(events: Events, variant: RemVariant, settings: RemSettings, en
 
 
 def ahead(samples: Iterator[Sample]) -> Iterator[Sample]:
-    """The same, the next one being made by another thread while one is learned from."""
+    """Yield `samples`, computing the next one in another thread while the caller uses one."""
 
     def following() -> Sample | None:
         return next(samples, None)
@@ -129,7 +129,7 @@ def ahead(samples: Iterator[Sample]) -> Iterator[Sample]:
 
 
 def rate_at(step: int, steps: int, settings: RemSettings) -> float:
-    """One cycle: a cosine up to the learning rate in the warm-up, a cosine down to nothing after it."""
+    """Return the learning rate of a one-cycle schedule: cosine warm-up, then cosine decay to 0."""
     top = settings.warm_up * steps
     if step < top:
         low = 1 / 25
@@ -145,7 +145,7 @@ def learn_epoch(
     settings: RemSettings,
     advance: Callable[[int, str], None],
 ) -> None:
-    """One pass over `events` in pieces, each shuffled for itself, a step of AdamW per batch."""
+    """Train on `events` in pieces, each shuffled separately, with one AdamW step per batch."""
     per_epoch = sum(-(-(piece.stop - piece.start) // settings.batch) for piece in pieces_of(events))
     random = np.random.default_rng([fit.epoch, 84])
     generators = [
@@ -173,9 +173,9 @@ def learn_rem_batch(
     rate: float,
     generators: list[torch.Generator],
 ) -> np.ndarray:
-    """One step of AdamW on a batch: `x` (B, 2, 1 + C, F) with the truth first, `met` (B, 2, 1 + C).
+    """Take one AdamW step on a batch: `x` (B, 2, 1 + C, F) with the truth first, `met` (B, 2, 1 + C).
 
-    `generators` draw the dropout of each seed. Returns the loss before the step, (S).
+    `generators` draw the dropout of each seed. Return the loss before the step, (S).
     """
     for tensor in fit.weights.values():
         tensor.requires_grad_()
@@ -186,13 +186,13 @@ def learn_rem_batch(
     losses.sum().backward()
     step(fit, rate, settings)
     fit.weights = {name: tensor.detach() for name, tensor in fit.weights.items()}
-    # A copy: the tensor's own memory, kept among those that come and go, would leave holes.
+    # Copy: keeping the tensor's own memory alive among short-lived ones would fragment the heap.
     return losses.detach().numpy().copy()
 
 
 @torch.no_grad()
 def step(fit: Fit, rate: float, settings: RemSettings) -> None:
-    """A step of AdamW (β = .9, .999), element by element: no seed knows of another."""
+    """Take one AdamW step (β = .9, .999), element by element, so that seeds stay independent."""
     fit.steps += 1
     for name, tensor in fit.weights.items():
         gradient = tensor.grad
@@ -208,5 +208,5 @@ def step(fit: Fit, rate: float, settings: RemSettings) -> None:
 
 
 def learned_events(stream: Stream, begin: int, end: int) -> np.ndarray:
-    """Positions of the communications in `[begin, end)`, which are learned from."""
+    """Return the positions of the communications in `[begin, end)`."""
     return begin + np.flatnonzero(stream.k[begin:end] == COMMUNICATION)

@@ -1,10 +1,10 @@
-"""The conditional logit of an event: the truth against candidates, down the row and down the column."""
+"""The conditional logit loss of an event: the truth against candidates, for its target and its actor."""
 
 from torch import Tensor
 
 
 def conditional_logit(log_lambda: Tensor) -> Tensor:
-    """−log λ_truth/Σ_c λ_c, summed over both directions, mean over events: (S).
+    """Return −log(λ_truth/Σ_c λ_c), summed over both directions, averaged over events: (S).
 
     `log_lambda` (S, B, 2, C) has the truth first.
     """

@@ -1,8 +1,8 @@
 """The intensity λ_ab = μ_ab + Σ_k αᵏ_ab as networks over statistics, seeds as the first dimension.
 
-μ sees what is not the pair's own past, αᵏ sees everything and is zero for a pair without a past: it is
-computed for pairs with one alone. Each is the exponential of a two-layer network with a linear skip; the
-first layer and the skip are one product.
+μ reads everything except the pair's own past. αᵏ reads everything; it is zero for a pair without a past and
+computed only for pairs with one. Each is the exponential of a network with two hidden layers and a linear
+skip; the first layer and the skip are one product.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ Weights = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Part:
-    """One network: it reads the first `inputs` statistics, of met pairs alone if it is `for_met`."""
+    """One network: it reads the first `inputs` statistics, only of pairs with a past if `for_met`."""
 
     name: str
     inputs: int
@@ -35,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which statistics the networks of a variant read: positions among all of them, and the block of each.
+    """The statistics that a variant's networks read: positions among all of them, and the block of each.
 
     Those of the pair's own past come last.
     """
@@ -43,28 +43,26 @@ class Layout:
     columns: np.ndarray  # (F)
     blocks: np.ndarray  # (F) positions in `BLOCKS`
     parts: tuple[Part, ...]
-    statistics: int  # of which there are so many in all
+    statistics: int  # number of all statistics
 
     @property
     def outputs(self) -> int:
-        """Logarithms of intensities that come out."""
+        """Number of log intensities that the networks return."""
         return sum(part.outputs for part in self.parts)
 
     def inputs_of(self, x: np.ndarray) -> np.ndarray:
-        """The statistics (…, F) that are read, of all of them; no copy where these are the same."""
+        """Return the statistics (…, F) that are read; no copy if these are all of them."""
         return x if np.array_equal(self.columns, np.arange(self.statistics)) else x[..., self.columns]
 
 
 def layout_of(variant: RemVariant, settings: RemSettings, statistics: Sequence[Statistic]) -> Layout:
-    """The layout for these statistics; a name in `without` that is none of theirs is refused."""
+    """Return the layout for these statistics; raise ValueError if `without` has an unknown name."""
     without = set(variant.without)
     names = {name for one in statistics for name in (one.group, one.name)}
     if strange := sorted(without - names):
         raise ValueError(f"without takes names of groups or of statistics, not {', '.join(strange)}")
     read = [at for at, one in enumerate(statistics) if not {one.group, one.name} & without]
-    read.sort(
-        key=lambda at: BLOCKS.index(statistics[at].block)
-    )  # own columns go to the others of their block
+    read.sort(key=lambda at: BLOCKS.index(statistics[at].block))  # own columns join the others of their block
     blocks = np.array([BLOCKS.index(statistics[at].block) for at in read])
     everything = len(read)
     if variant.form == "branching":
@@ -79,13 +77,13 @@ def layout_of(variant: RemVariant, settings: RemSettings, statistics: Sequence[S
 
 
 def initial_weights(layout: Layout, seeds: tuple[int, ...]) -> Weights:
-    """Random weights, each seed's from its own generator: (S, …)."""
+    """Return random weights, each seed's from its own generator: (S, …)."""
     each = [initial_of_seed(layout, seed) for seed in seeds]
     return {name: torch.stack([weights[name] for weights in each]) for name in each[0]}
 
 
 def initial_of_seed(layout: Layout, seed: int) -> Weights:
-    """Uniform in ±1/√(inputs), skips a tenth of that, biases zero."""
+    """Return weights uniform in ±1/√(inputs), skips a tenth of that, biases zero."""
     generator = torch.Generator().manual_seed(seed)
 
     def uniform(*shape: int) -> Tensor:
@@ -105,10 +103,10 @@ def initial_of_seed(layout: Layout, seed: int) -> Weights:
 
 
 def seeds_of(weights: Weights) -> list[Weights]:
-    """The weights of each seed.
+    """Return the weights of each seed.
 
-    Products are made seed by seed, not batched: with thousands of rows it is as fast, a seed's hidden units
-    stay in the processor's cache, and its bits do not depend on how many seeds there are.
+    Products are computed per seed, not batched: with thousands of rows this is as fast, a seed's hidden units
+    stay in the processor's cache, and its bits do not depend on the number of seeds.
     """
     names = list(weights)
     return [
@@ -120,10 +118,10 @@ def seeds_of(weights: Weights) -> list[Weights]:
 def log_intensities(
     weights: Weights, layout: Layout, x: Tensor, met: Tensor, masks: list[list[Tensor]] | None = None
 ) -> Tensor:
-    """log μ and log αᵏ (or log λ alone) of every row: (S, M, outputs).
+    """Return log μ and log αᵏ (or log λ alone) of every row: (S, M, outputs).
 
-    `x` (M, F) are standardized statistics, `met` (M) whether the pair has a past; `masks` are those of
-    dropout of each seed, hidden layer by hidden layer.
+    `x` (M, F) are standardized statistics, `met` (M) whether the pair has a past; `masks` are each seed's
+    dropout masks, one per hidden layer.
     """
     rows = met.nonzero().squeeze(1)
     of_met = x[rows] if any(part.for_met for part in layout.parts) else x
@@ -143,7 +141,7 @@ def log_intensities(
 
 
 def from_first(weights: Weights, part: Part, first: Tensor, masks: Iterator[Tensor] | None = None) -> Tensor:
-    """The outputs of a network from its first product: (M, H + outputs) → (M, outputs)."""
+    """Return the outputs of a network from its first product: (M, H + outputs) → (M, outputs)."""
     units = part.units[0]
     if not units:
         return first
@@ -161,7 +159,7 @@ def from_first(weights: Weights, part: Part, first: Tensor, masks: Iterator[Tens
 def dropout_masks(
     layout: Layout, rows: int, met: int, rate: float, generators: list[torch.Generator]
 ) -> list[list[Tensor]] | None:
-    """Masks of each seed's hidden layers, (rows, units), from its own generator; `met` rows have a past."""
+    """Draw dropout masks (rows, units) for each seed's hidden layers; `met` of the rows have a past."""
     if rate == 0 or not layout.parts[0].units[0]:
         return None
     shapes = [(met if part.for_met else rows, units) for part in layout.parts for units in part.units]
@@ -172,5 +170,5 @@ def dropout_masks(
 
 
 def log_intensity(parts: Tensor) -> Tensor:
-    """log λ from the logarithms of its parts: (S, M)."""
+    """Return log λ from the logarithms of its parts: (S, M)."""
     return parts[:, :, 0] if parts.shape[2] == 1 else parts.logsumexp(2)

@@ -1,4 +1,4 @@
-"""Ranking every node as an event's target and as its actor, the statistics made once for all seeds."""
+"""Ranking of every node as an event's target and as its actor, with statistics shared by all seeds."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,13 +14,13 @@ from model.rem.network import Layout, Weights, from_first, log_intensities, seed
 from model.stream import COMMUNICATION, Stream
 from pipeline.results.metrics import mid_ranks
 
-ROWS_AT_ONCE = 8192  # pairs of nodes scored together: a network's first layer stays in the processor's cache
-MOST_SCORED = 100_000_000  # pairs of nodes scored to rank a period: in a large network for some of its events
+ROWS_AT_ONCE = 8192  # pairs scored together: a network's first layer stays in the processor's cache
+MOST_SCORED = 100_000_000  # pairs scored to rank a period; a large network ranks a part of its events
 
 
 @torch.no_grad()
 def scored_answers(weights: Weights, layout: Layout, answers: Answers) -> Tensor:
-    """Scores to rank by: logarithms of the parts of λ for the statistics of M pairs: (S, M, outputs)."""
+    """Return the scores to rank by, the logs of the parts of λ, for M pairs: (S, M, outputs)."""
     x = torch.from_numpy(layout.inputs_of(answers.x))
     return log_intensities(weights, layout, x, torch.from_numpy(answers.met))
 
@@ -29,11 +29,11 @@ def scored_answers(weights: Weights, layout: Layout, answers: Answers) -> Tensor
 def score_everyone(
     weights: Weights, layout: Layout, answers: Answers, anchors: np.ndarray, *, acts: bool
 ) -> np.ndarray:
-    """log λ of each anchor (B), which `acts` or is acted on, with every node: answers (B, N) → (S, B, N).
+    """Return log λ of each anchor (B), which `acts` or is acted on, with every node: (B, N) → (S, B, N).
 
-    The same as `scored_answers` up to rounding, with a fraction of the products: what is the same for all
-    candidates of an anchor (the moment, itself, and having no past) is multiplied once for all, from its
-    row with itself.
+    Up to rounding this is log λ of `scored_answers`, with a fraction of the products: inputs that all
+    candidates of an anchor share (the moment, the anchor, having no past) are multiplied once, from the
+    anchor's row with itself.
     """
     events, nodes = answers.met.shape
     x = torch.from_numpy(layout.inputs_of(answers.x))  # (B, N, F)
@@ -68,9 +68,9 @@ def score_everyone(
 
 
 def positions_to_rank(stream: Stream, begin: int, end: int) -> np.ndarray:
-    """Positions of the events in `[begin, end)` that are ranked: all of them, if that can be afforded.
+    """Return the positions of the events in `[begin, end)` to rank: all of them, if affordable.
 
-    Otherwise communications spread evenly, as many as `MOST_SCORED` pairs allow.
+    Otherwise return evenly spaced communications, as many as `MOST_SCORED` pairs allow.
     """
     most = MOST_SCORED // (2 * stream.nodes)
     if end - begin <= most:
@@ -84,10 +84,10 @@ def positions_to_rank(stream: Stream, begin: int, end: int) -> np.ndarray:
 def rem_ranks(
     reading: Pass, ranked: np.ndarray, weights: Weights, layout: Layout, advance: Callable[[int], None]
 ) -> np.ndarray:
-    """Ranks of the target and of the actor of the events at the positions `ranked`: (S, E, 2).
+    """Rank the target and the actor of the events at the positions `ranked`: (S, E, 2).
 
-    `reading` stands before the first and standardizes as the weights ask for. They stay as they are; every
-    event enters the history after it was ranked, those between them as well.
+    `reading` must stand before the first and standardize as the weights require. The weights do not change;
+    every event enters the history after its turn, ranked or not.
     """
     stream = reading.events.stream
     nodes, seeds = stream.nodes, len(next(iter(weights.values())))
@@ -112,7 +112,7 @@ def rem_ranks(
 def rank_among_many(
     reading: Pass, ranked: np.ndarray, weights: Weights, layout: Layout, advance: Callable[[int], None]
 ) -> np.ndarray:
-    """The same in a network so large that one event's candidates are scored in parts, ties in bulk."""
+    """Rank as `rem_ranks` in a large network: one event at a time, with inactive nodes in bulk."""
     ranks = np.empty((len(next(iter(weights.values()))), len(ranked), 2))
     for row, event in enumerate(ranked.tolist()):
         reading.skip(event)
@@ -123,10 +123,10 @@ def rank_among_many(
 
 
 class Comparison(NamedTuple):
-    """log λ of an event's node with M candidates, who stand for everyone, and where the truth is."""
+    """log λ of an event's node with M candidates that represent all nodes, and the truth's position."""
 
     scores: np.ndarray  # (S, M)
-    weight: np.ndarray  # (M) for how many each stands
+    weight: np.ndarray  # (M) number of nodes that each represents
     truth: int
 
     @property
@@ -146,23 +146,23 @@ class Comparison(NamedTuple):
 
 
 def compare(reading: Pass, event: int, side: int, weights: Weights, layout: Layout) -> Comparison:
-    """The event that `reading` stands before: candidates for its target (side 0), or for its actor (1)."""
+    """Score candidates for the target (side 0) or the actor (side 1) of the next event of `reading`."""
     stream = reading.events.stream
     ends = int(stream.u[event]), int(stream.v[event])
     anchor, truth = ends[side], ends[1 - side]
     nodes, weight = ranked_candidates(reading, anchor)
     acts, now = side == 0 or not reading.by_role, float(stream.seconds[event])
     scores = score_candidates(reading, weights, layout, anchor, now, nodes, acts=acts)
-    # A truth that never did anything is one of those that the last candidate stands for.
+    # An inactive truth is represented by the last candidate.
     place = min(int(np.searchsorted(nodes[:-1], truth)), len(nodes) - 1)
     return Comparison(scores, weight, place if nodes[place] == truth else len(nodes) - 1)
 
 
 def ranked_candidates(reading: Pass, anchor: int) -> tuple[np.ndarray, np.ndarray]:
-    """Candidates (M) to rank, which stand for all nodes but the anchor, and for how many each stands (M).
+    """Return candidates (M) that represent all nodes but the anchor, and how many each represents (M).
 
-    Nodes that never did anything, and were never tied to anybody, have the same statistics with everyone: one
-    of them, the last candidate, stands for all, however many they are. Own columns tell them apart.
+    Nodes without any event or tie have the same statistics with everyone, so one of them, the last candidate,
+    represents all of them. With own columns they differ, and each is a candidate.
     """
     degree = reading.history.degree  # (N, 5)
     seen = np.ones(len(degree), bool) if reading.own is not None else degree.max(1) > 0
@@ -186,10 +186,10 @@ def score_candidates(
     *,
     acts: bool,
 ) -> np.ndarray:
-    """log λ of an anchor, which `acts` or is acted on, with each of `nodes` at second `now`: (S, M)."""
+    """Return log λ of an anchor, which `acts` or is acted on, with `nodes` at second `now`: (S, M)."""
     parts = []
     for start in range(0, len(nodes), ROWS_AT_ONCE):
-        part = np.concatenate([[anchor], nodes[start : start + ROWS_AT_ONCE]])  # what is shared comes from it
+        part = np.concatenate([[anchor], nodes[start : start + ROWS_AT_ONCE]])  # source of the shared inputs
         x, met = reading.ask(anchor, now, acts=acts, others=part)
         scores = score_everyone(weights, layout, Answers(x[None], met[None]), np.zeros(1, int), acts=acts)
         parts.append(scores[:, 0, 1:])

@@ -1,4 +1,4 @@
-"""Everything kept of a trained relational-event model: the files that every trained variant has."""
+"""The files stored for a trained relational-event model, the same for every variant."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ GRAPH = {
 
 @dataclass
 class Chosen:
-    """Each seed's weights of its chosen epoch, and its ranks of validation with them."""
+    """Each seed's weights at its chosen epoch, and its validation ranks with them."""
 
     weights: dict[str, Tensor]
     standard: Standard | None
@@ -57,14 +57,14 @@ class Chosen:
 
     @classmethod
     def nothing(cls, like: dict[str, Tensor], stream: Stream, seeds: tuple[int, ...]) -> Self:
-        """Before anything is chosen."""
+        """Return zero weights and ranks, before an epoch is chosen."""
         weights = {name: torch.zeros_like(tensor) for name, tensor in like.items()}
         return cls(weights, None, np.zeros((len(seeds), len(positions_to_rank(stream, *stream.splits)), 2)))
 
     def take(
         self, rows: list[int], weights: dict[str, Tensor], standard: Standard | None, ranks: np.ndarray | None
     ) -> None:
-        """Choose the present weights for the seeds in `rows`."""
+        """Store these weights, standard and ranks (if any) for the seeds in `rows`."""
         for name, tensor in weights.items():
             self.weights[name][rows] = tensor[rows]
         self.standard = standard
@@ -72,13 +72,13 @@ class Chosen:
             self.ranks[rows] = ranks[rows]
 
     def tensors(self) -> dict[str, Tensor]:
-        """As tensors for a file."""
+        """Return the state as tensors for a file."""
         standard = {} if self.standard is None else standard_tensors(self.standard)
         weights = {f"weights.{name}": tensor for name, tensor in self.weights.items()}
         return {**weights, **standard, "ranks": torch.from_numpy(self.ranks)}
 
     def fill(self, tensors: dict[str, Tensor]) -> None:
-        """Take back what `tensors` made."""
+        """Restore the state from the output of `tensors`."""
         for name in self.weights:
             self.weights[name] = tensors[f"weights.{name}"]
         self.standard = standard_of(tensors)
@@ -99,7 +99,7 @@ def write_rem_records(
     folder: Path,
     log: Callable[[str], None] | None,
 ) -> dict[str, Any]:
-    """Rank the test period once with the final weights, and write all files, model.json last."""
+    """Rank the test period once with the final weights, write all files, model.json last, and return it."""
     stream, seeds = events.stream, settings.seeds
     validation, test = stream.splits
     weights, standard = chosen[1].weights, chosen[1].standard
@@ -163,14 +163,14 @@ def write_rem_records(
 
 
 def history_tensors(reading: Pass, prefix: str) -> dict[str, Tensor]:
-    """The state of the statistics as tensors."""
+    """Return the state of the statistics as tensors."""
     return {prefix + name: torch.from_numpy(array) for name, array in to_arrays(reading.history).items()}
 
 
 def rem_ranking_rows(
     stream: Stream, ranked: np.ndarray, ranks: np.ndarray, seeds: tuple[int, ...]
 ) -> pl.DataFrame:
-    """One row per seed and event at the positions `ranked`."""
+    """Return one row per seed and event at the positions `ranked`."""
     return pl.DataFrame(
         {
             "seed": np.repeat(np.array(seeds), len(ranked)),
@@ -185,7 +185,7 @@ def rem_ranking_rows(
 def rem_curve_rows(
     seeds: tuple[int, ...], losses: list[np.ndarray], measured: list[list[float]]
 ) -> pl.DataFrame:
-    """One row per step and seed of the training that was measured; MAR on an epoch's last step."""
+    """Return one row per step and seed of the measured training; MAR on an epoch's last step."""
     steps = len(losses)
     per_epoch = steps // max(len(measured), 1)
     step = np.repeat(np.arange(1, steps + 1), len(seeds))
@@ -207,7 +207,7 @@ def rem_curve_rows(
 
 
 def last_moment_read(reading: Pass) -> float:
-    """The time, kept beside a model, of the last event that was read."""
+    """Return the time of the last event read, in seconds."""
     return float(reading.events.stream.seconds[reading.position - 1])
 
 
@@ -218,11 +218,11 @@ def latent_graph(
     variant: RemVariant,
     seeds: tuple[int, ...],
 ) -> pl.DataFrame:
-    """The latent graph as it stands: excitation and posterior of each pair with a past, by edge type k.
+    """Return excitation and posterior of each pair with a past at the current position, by edge type k.
 
     `weight` is αᵏ_ab/Σ_c λ_ac, the probability that a's next event goes to b along edge type k; `posterior`
     is Sᵏ_ab = αᵏ_ab/λ_ab, the probability that an event of this pair comes along k. Before the first event no
-    pair has a past, so the graph `initial` has no rows. In a large network it is that of the most active.
+    pair has a past, so the graph `initial` has no rows. A large network is limited to its most active nodes.
     """
     if variant.form != "branching":
         return pl.DataFrame(schema=GRAPH)
@@ -262,10 +262,10 @@ def latent_graph(
 def forecasts(
     reading: Pass, weights: Weights, layout: Layout, seed: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The likeliest targets of each node's next event after the last one, for the first seed, and why.
+    """Return the likeliest targets of each node's next event after the last one, for the first seed.
 
     `density` is the probability that the node's next event goes to the partner. The second table holds the
-    contribution of each group of statistics to log λ, against the average candidate.
+    contribution of each group of statistics to log λ, relative to the average candidate.
     """
     now = last_moment_read(reading)
     rows, parts = [], []

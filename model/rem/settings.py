@@ -1,4 +1,4 @@
-"""How a relational-event model is trained, and what makes two trainings the same. Imports no torch."""
+"""Training settings of a relational-event model, and the identity of a training. Imports no torch."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
@@ -7,18 +7,18 @@ from pipeline.paper_training import SEEDS
 from pipeline.rem_variants import RemVariant
 
 VERSION = 2  # of the statistics, the mathematics and the files: raise it when one of them changes
-LARGE = 30_000  # communications to learn from, from which on a stream counts as large
-HUGE = 1_000_000  # and from which on once through it is enough
+LARGE = 30_000  # training communications from which a stream counts as large
+HUGE = 1_000_000  # and from which it counts as huge: one pass over it is enough
 
 
 @dataclass(frozen=True)
 class RemSettings:
-    """How to train. `seeds` share statistics, candidates and batched products, and nothing else.
+    """Training settings. `seeds` share statistics and candidates, and nothing else.
 
-    `candidates` are drawn beside the truth for each event and direction, anew in every epoch. The first
-    `silent` events are only observed: the past is too short to learn from. A large stream takes half the
-    epochs and batches twice as large, so that the number of steps grows less than the stream; a huge one
-    takes a quarter of the epochs and batches eight times as large.
+    `candidates` negatives are drawn for each event and direction, again in every epoch. The first `silent`
+    events are only observed: their past is too short to learn from. A large stream takes half the epochs and
+    batches twice as large, so that the number of steps grows less than the stream; a huge one takes a quarter
+    of the epochs and batches eight times as large.
     """
 
     seeds: tuple[int, ...] = tuple(range(SEEDS))
@@ -50,7 +50,7 @@ class RemSettings:
                 raise ValueError(f"{argument} takes 0 or more, not {getattr(self, argument)}")
 
     def for_events(self, events: int) -> Self:
-        """The settings for a stream with so many communications to learn from."""
+        """Return the settings for a stream with `events` communications to learn from."""
         if events < LARGE:
             return self
         fewer, larger = (2, 2) if events < HUGE else (4, 8)
@@ -60,7 +60,7 @@ class RemSettings:
 def rem_identity(
     dataset: str, fingerprint: str, variant: RemVariant, settings: RemSettings
 ) -> dict[str, Any]:
-    """What a checkpoint or a finished folder must agree on to be the same training."""
+    """Return the identity of a training, which its checkpoint and its finished folder must match."""
     return {
         "version": VERSION,
         "dataset": dataset,

@@ -1,4 +1,4 @@
-"""Training a relational-event model, from an event table to everything kept of it."""
+"""Training of a relational-event model, from an event table to all stored files."""
 
 import json
 import time
@@ -37,10 +37,10 @@ CHOOSING, FINAL = 0, 1
 
 
 class Training:
-    """A training on its way: first on the training period, measured on validation, then on both.
+    """A training in two stages: on the training period to choose epochs, then on training and validation.
 
-    `chosen[stage]` holds each seed's weights after its chosen epoch of a stage: while choosing, of the epoch
-    with the lowest validation MAR so far; in the final one, of the same epoch.
+    `chosen[stage]` holds each seed's weights at its chosen epoch: in the first stage, that with the lowest
+    validation MAR so far; in the final stage, the same epoch.
     """
 
     def __init__(self, events: Events, variant: RemVariant, settings: RemSettings) -> None:
@@ -57,20 +57,20 @@ class Training:
 
     @property
     def done(self) -> bool:
-        """Whether the final weights are there."""
+        """Return whether the final weights exist."""
         return self.stage > FINAL
 
     @property
     def current(self) -> dict[str, torch.Tensor]:
-        """The weights that an epoch ends with: averaged ones if the settings ask for them."""
+        """Weights at the end of an epoch: averaged ones if the settings ask for them."""
         return self.fit.averaged if self.settings.averaging else self.fit.weights
 
     def chosen_epochs(self) -> list[int]:
-        """Each seed's epoch with the lowest validation MAR, from 1; the first of equals."""
+        """Return each seed's epoch with the lowest validation MAR, from 1; the first of equals."""
         return [int(epoch) + 1 for epoch in np.argmin(np.array(self.measured), axis=0)]
 
     def epoch(self, log: Log | None = None) -> None:
-        """Learn for one epoch, and measure it or keep it."""
+        """Train for one epoch; then measure it or, in the final stage, store the seeds that chose it."""
         started = time.perf_counter()
         validation, test = self.events.stream.splits
         end = validation if self.stage == CHOOSING else test
@@ -95,7 +95,7 @@ class Training:
         self.seconds += time.perf_counter() - started
 
     def measure(self) -> None:
-        """Rank validation with the weights as they are, and keep them for the seeds they are the best of."""
+        """Rank validation with the current weights; store them for the seeds whose best epoch this is."""
         stream = self.events.stream
         validation, test = stream.splits
         standard = self.fit.standard
@@ -111,7 +111,7 @@ class Training:
         self.chosen[CHOOSING].take(here, self.current, standard, ranks)
 
     def save(self, path: Path) -> None:
-        """Everything that a further epoch goes on from."""
+        """Write a checkpoint with everything needed to resume."""
         fit = self.fit
         tensors = {f"weights.{name}": tensor for name, tensor in fit.weights.items()}
         tensors |= {f"averaged.{name}": tensor for name, tensor in fit.averaged.items()}
@@ -135,7 +135,7 @@ class Training:
         write_tensors(tensors, header, path)
 
     def resume(self, path: Path) -> None:
-        """Go on from a checkpoint; one of another training is refused."""
+        """Resume from a checkpoint; raise CheckpointError if it belongs to another training."""
         tensors, header = read_tensors(path)
         check_identity(header["identity"], self.identity, path)
         fit = self.fit
@@ -163,10 +163,10 @@ def train_rem(
     start_over: bool = False,
     threads: int = 1,
 ) -> dict[str, Any]:
-    """Train `variant` on the event table in `dataset_folder`, write everything kept of it, return model.json.
+    """Train `variant` on the event table in `dataset_folder`, write all files and return model.json.
 
-    A training that was killed goes on after its last whole epoch and ends bit-identical to one that was not;
-    a finished one of the same table, variant and settings is not repeated.
+    A training that was killed resumes after its last complete epoch and ends bit-identical to an
+    uninterrupted one; a finished one of the same table, variant and settings is not repeated.
     """
     torch.set_num_threads(threads)
     events = load_events(dataset_folder)

@@ -1,1 +1,1 @@
-"""The followed archive: whom to follow, what they did, what was forecast and how it came out."""
+"""The followed archive: chosen people, their events, the forecasts and their scores."""

@@ -1,4 +1,4 @@
-"""The archive's days: which are needed, which to ask for again, what the lake holds of each."""
+"""The archive's days: which are needed, which to request again, what the lake holds of each."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
@@ -14,8 +14,8 @@ from pipeline.sources.gharchive.account import account_path, read_account
 from pipeline.sources.gharchive.fetch import newest_day_in_folder
 from pipeline.sources.gharchive.source import fetch_settings
 
-# The columns of an account by which one reading of a day differs from another: when it was fetched is none.
-# They are spelled out because a new column must not change the digests of days that are followed already.
+# The columns of an account that identify the reading of a day; the time of fetching is not among them. They
+# are listed explicitly, because a new column must not change the digests of days that are already followed.
 READING_COLUMNS = (
     "file",
     "status",
@@ -27,22 +27,22 @@ READING_COLUMNS = (
     "duplicates",
     "quarantined",
 )
-REACH = 2  # days: a day that changes has its neighbours read again, and each of these looks at its own
+REACH = 2  # days: a changed day is read again with its neighbours, which depend on their own neighbours
 
 
 def was_read(lake: Lake, day: date) -> bool:
-    """Whether the day's events are in the lake, as far as they were to be had."""
+    """Return whether the day was read into the lake, as far as its hours were available."""
     return account_path(lake, day).exists()
 
 
 def token_of(lake: Lake, day: date) -> str:
-    """What tells a day's events apart from those of an earlier reading; of a day not read, nothing."""
+    """Return a digest of the day's reading, or an empty string if the day was not read."""
     path = account_path(lake, day)
     return digest_of_rows(read_parquet(path).select(READING_COLUMNS)) if path.exists() else ""
 
 
 def days_needed(settings: Settings, last: date, first: date | None) -> Window:
-    """The days that must be in the lake to follow up to `last`: the first window, and all since."""
+    """Return the days that must be in the lake to follow up to `last`: the first window, and all since."""
     followed, asked = followed_days(settings.lake), asked_start(settings.lake)
     begun = followed[:1] or ([] if asked is None else [asked])
     start = min([*begun, last if first is None else first - DAY])
@@ -50,9 +50,9 @@ def days_needed(settings: Settings, last: date, first: date | None) -> Window:
 
 
 def newest_day_to_follow(settings: Settings, until: date) -> date:
-    """Find the newest day up to `until` that the archive has; one that is no folder is taken to have all.
+    """Find the newest day up to `until` that the archive has; an archive over HTTP is assumed to have all.
 
-    A folder that is not there is left to the look at the archive when days are brought: they may all be held.
+    A missing folder is no error here: the lake may already hold all days. Bringing days checks the archive.
     """
     archive = fetch_settings(settings)
     if archive.is_http or not Path(archive.base).is_dir():
@@ -67,16 +67,16 @@ def newest_day_to_follow(settings: Settings, until: date) -> date:
 
 
 def end_of_archive(settings: Settings, newest: date) -> str:
-    """Say that no day after `newest` can be followed."""
+    """Return the message that the archive has no day after `newest`."""
     return f"the archive in {settings.gharchive_url} ends on {newest}"
 
 
 def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:
-    """The days of `window` to ask the archive for, in order.
+    """Return the days of `window` to request from the archive, in order.
 
-    `statuses` holds those of the hours of each day that was read. Asked for are days that were never read,
-    days with failed hours, and each of the last `LATE_DAYS`: whether a file was replaced, or a missing one
-    published late, is known only by asking, and asking for what is unchanged costs one empty answer per hour.
+    `statuses` holds the hour statuses of each day that was read. Requested are days that were never read,
+    days with failed hours, and each of the last `LATE_DAYS`: only a request shows whether a file was replaced
+    or published late, and a request for an unchanged file costs one empty response per hour.
     """
     return [
         day
@@ -86,9 +86,9 @@ def days_to_ask(window: Window, statuses: Mapping[date, Collection[str]]) -> lis
 
 
 def days_to_forget(window: Window, statuses: Mapping[date, Collection[str]]) -> list[date]:
-    """The days of `window` whose readings nothing needs: neither they nor days near them are asked for.
+    """Return the days of `window` with parsed hours to delete: no request concerns them or near days.
 
-    A day that somebody asks for all the same is fetched and read anew.
+    If such a day is requested after all, it is fetched and read again.
     """
     near = range(-REACH, REACH + 1)
     needed = {day + number * DAY for day in days_to_ask(window, statuses) for number in near}
@@ -96,13 +96,13 @@ def days_to_forget(window: Window, statuses: Mapping[date, Collection[str]]) -> 
 
 
 def read_statuses(lake: Lake, days: Iterable[date]) -> dict[date, list[str]]:
-    """The statuses of the hours of those of `days` that were read."""
+    """Return the hour statuses of those of `days` that were read."""
     accounts = {day: read_account(account_path(lake, day)) for day in days}
     return {day: account["status"].to_list() for day, account in accounts.items() if account is not None}
 
 
 def require_days(lake: Lake, first: date, last: date) -> None:
-    """Refuse days that are not in the lake."""
+    """Raise FileNotFoundError if a day from `first` to `last` is not in the lake."""
     if absent := [day for day in Window(first, last) if not was_read(lake, day)]:
         raise FileNotFoundError(
             f"{absent[0]} {f'and {len(absent) - 1} more days are' if absent[1:] else 'is'} not in the lake: "

@@ -1,4 +1,4 @@
-"""Bringing the archive's days into the lake, and reading only those that changed."""
+"""Fetching of the archive's days into the lake, and reading of those that changed."""
 
 import shutil
 from collections import Counter
@@ -39,7 +39,7 @@ def bring_as_set(
     log: Log | None = None,
     work: str = "ldg follow",
 ) -> list[date]:
-    """`bring_window` from where and as the settings say."""
+    """Run `bring_window` with the archive, rules and cluster of the settings."""
     return bring_window(
         settings.lake,
         window,
@@ -65,15 +65,15 @@ def bring_window(
     work: str = "ldg follow",
     cluster: str = "",
 ) -> list[date]:
-    """Fetch the days of `window` that are to be asked for, read those that changed; return these, in order.
+    """Request the days of `window` that may have changed, read those that did; return these, in order.
 
-    What is unchanged costs its questions and no reading; what a killed process left unsettled counts as
-    changed. A day is read as soon as it is fetched: where raw files are not kept, they do not pile up.
-    Readings of which no day will be put together again are removed as the days go by. An archive that has no
-    hour of the window is an error on a home without any.
+    An unchanged day costs its requests and no reading; a day that a killed process left unsettled counts as
+    changed. Each day is read as soon as it is fetched, so that raw files do not pile up where they are not
+    kept. Parsed hours that no day needs any more are deleted on the way. Raise FileNotFoundError if the
+    archive has no hour of the window and the home has none either.
     """
     bring_shared(lake, window.first, window.last, work, log)
-    # What is not settled counts as never read, so that the readings around it stay until it is.
+    # An unsettled day counts as never read, so that the readings around it are kept until it is settled.
     settled = [day for day in window if not mark_of_unsettled(lake, day).exists()]
     statuses = read_statuses(lake, settled)
     days = days_to_ask(window, statuses)
@@ -104,14 +104,14 @@ def read_changed(
     fetching: FetchSettings,
     now: datetime | None,
 ) -> bool:
-    """Read a day whose hours are others than before, and tell whether they are.
+    """Read a day if its hours changed or it is unsettled; return whether its events may have changed.
 
-    A day's neighbours that are here are read again with it, since copies of an event are told apart across
-    midnight. Which these are is looked up after its own reading, which shares a lock with both of theirs: a
-    neighbour that another process makes meanwhile is either done by then, or sees this day.
+    Neighbours that depend on it are read again with it, because copies of an event are detected across
+    midnight. They are looked up after the day's own reading, which shares a lock with both of theirs: a
+    neighbour that another process reads meanwhile is either done by then, or sees this day.
 
-    From before the first reading until after the last, a mark says that the day is not settled: where a
-    process is killed between them, or a neighbour cannot be read now, all of it is done again.
+    From before the first reading until after the last, a mark file says that the day is not settled: if the
+    process is killed in between, or a neighbour cannot be read now, all of it is repeated.
     """
     day = hours[0].day
     mark, is_changed = mark_of_unsettled(lake, day), differs(lake, day, hours)
@@ -121,9 +121,9 @@ def read_changed(
     mark.touch()
 
     def read(one: date) -> bool:
-        """Read a day, if need be after fetching what is gone; whether there is no more to wait for."""
+        """Read a day, after fetching missing hours if needed; return whether nothing is left to retry."""
         account = read_with_midnight(lake, one, rules, keep_raw, work, fetching, now, log)
-        if any(of == one != day for of, _ in account.gone):  # nobody has asked for its own hours yet
+        if any(of == one != day for of, _ in account.gone):  # its own hours were not requested yet
             fetch_alone(lake, one, fetching, now, work, log)
             account = read_alone(lake, one, rules, keep_raw, work, log)
         if account.gone and log is not None:
@@ -140,24 +140,24 @@ def read_changed(
 
 
 def mark_of_unsettled(lake: Lake, day: date) -> Path:
-    """The file that is there while a day and its neighbours are being read."""
+    """Return the path of the file that exists while a day and its neighbours are being read."""
     return lake.github_accounts / f".date={day.isoformat()}.unsettled"
 
 
 def neighbours(lake: Lake, day: date) -> list[date]:
-    """The days whose reading looks at `day`: the one after, and one before with quarantined events."""
+    """Return the stored days whose reading depends on `day`: the next, and a previous one with quarantine."""
     before, after = read_account(account_path(lake, day - DAY)), account_path(lake, day + DAY)
     asks = before is not None and before["quarantined"].sum() > 0
     return [*([day - DAY] if asks else []), *([day + DAY] if after.exists() else [])]
 
 
 def differs(lake: Lake, day: date, hours: Iterable[HourFile]) -> bool:
-    """Whether the hours are others than those that the day's account was made from."""
+    """Return whether the hours differ from those that the day's account was made from."""
     account = read_account(account_path(lake, day))
     if account is None:
         return True
     read = account.with_columns(pl.col("status").replace("damaged", "ok"))
-    # When a file that was not had was asked for last is no difference.
+    # The time of the last request for an hour without a file does not count as a difference.
     before = {
         row["hour"]: (row["status"], row["bytes"], row["etag"], row["fetched_at"] if row["bytes"] else None)
         for row in read.iter_rows(named=True)

@@ -1,14 +1,14 @@
-"""The probability that a node acts on another within the next day, kept calibrated by every day that passes.
+"""The probability that a node acts on another within the next day, calibrated on every day that passes.
 
-A model says whom a node acts on if it acts; how likely it acts within a day, and how much of the model's
-opinion to believe, is learned from how earlier days came out. The hazard of a pair is log-linear,
+A model predicts whom a node acts on if it acts. How likely it acts within a day, and how much weight the
+model's share deserves, is learned from the outcomes of earlier days. The hazard of a pair is log-linear,
 
-    P = 1 − exp(−exp(w · x)),    x = 1, log share, log partners, log habit, weekend,
+P = 1 − exp(−exp(w · x)),    x = 1, log share, log partners, log habit, weekend,
 
-with the model's share of the partner among all candidates, how many partners the node has on a usual day, on
-which share of days it acted on this one, and whether the day is a weekend. After each day w moves to the
-maximum of the day's likelihood and of a quadratic memory of the days before, which fades. In a large network
-that likelihood is of some rows, others every day, that stand for all.
+with the model's share of the partner among all candidates, the node's usual number of partners per day, the
+share of days on which it acted on this one, and whether the day is a weekend. After each day w moves to the
+maximum of the day's likelihood and a quadratic prior from the days before, which decays. In a large network
+that likelihood uses a weighted subset of rows, a different one each day.
 """
 
 from dataclasses import dataclass
@@ -22,41 +22,41 @@ from threadpoolctl import threadpool_limits
 from pipeline.following.outlook import Block, Outlook
 from pipeline.results.pairs import Pairs, pair_keys
 
-FADING = 30.0  # days in which habits fade by e
-MEMORY = 0.97  # of what earlier days said about w, left after a day
-STEPS = 8  # of Newton's method per day: few are needed, w hardly moves
+FADING = 30.0  # days in which habits decay by a factor e
+MEMORY = 0.97  # factor per day on the precision of w from earlier days
+STEPS = 8  # Newton steps per day: few suffice, because w hardly moves
 HALVINGS = 12
 BEGIN = np.array([0.0, 1.0, 1.0, 0.0, 0.0])  # the hazard is partners · share
-STIFFNESS = 10.0  # of that beginning
+STIFFNESS = 10.0  # precision of this prior
 LEAST_SHARE, LEAST_PARTNERS, LEAST_HABIT = 1e-9, 1e-3, 1e-4
-LARGEST = 3.0  # of w · x: 1 − exp(−exp(3)) is certain
-MOST_ROWS = 4096  # that a day is learned from: there are five weights
+LARGEST = 3.0  # cap of w · x: 1 − exp(−exp(3)) is practically 1
+MOST_ROWS = 4096  # rows that a day is learned from: enough for five weights
 
 
 @dataclass
 class Chance:
-    """What is remembered of N nodes: their habits, and how far they and the model can be believed."""
+    """Calibration state of N nodes: their habits, and the weights of habits and of the model."""
 
     weights: np.ndarray  # (5)
     precision: np.ndarray  # (5, 5)
-    pairs: Pairs  # those of which one ever acted on the other
-    habit: np.ndarray  # (P) float32: fading number of days on which it did
-    days: float = 0.0  # fading number of days
+    pairs: Pairs  # ordered pairs with any communication
+    habit: np.ndarray  # (P) float32: decayed number of days with one
+    days: float = 0.0  # decayed number of days
 
     @classmethod
     def new(cls, nodes: int) -> Self:
-        """Before the first day."""
+        """Return the state before the first day."""
         nobody = Pairs(nodes, np.empty(0, np.int64))
         return cls(BEGIN.copy(), STIFFNESS * np.eye(len(BEGIN)), nobody, np.empty(0, np.float32))
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
-        """The one that `arrays` made."""
+        """Restore the state from the output of `arrays`."""
         pairs = Pairs(arrays["nodes"].item(), arrays["pairs"])
         return cls(arrays["weights"], arrays["precision"], pairs, arrays["habit"], arrays["days"].item())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a file keeps of it."""
+        """Return the arrays to store in a file."""
         return {
             "weights": self.weights,
             "precision": self.precision,
@@ -67,24 +67,24 @@ class Chance:
         }
 
     def habits(self, block: Block) -> np.ndarray:
-        """The share of days on which each of a block's nodes acted on those in its row: (B, W)."""
+        """Return the share of days on which each of a block's nodes acted on those in its row: (B, W)."""
         return block.values(self.pairs, self.habit).astype(np.float64) / max(self.days, 1.0)
 
     def partners(self, outlook: Outlook) -> np.ndarray:
-        """How many partners each node has on a usual day: (N). Every pair that ever met is in its row."""
+        """Return each node's usual number of partners per day: (N). Rows must hold all pairs with habits."""
         return np.concatenate([self.habits(block).sum(1) for block in outlook.blocks()])
 
     def evidence(self, block: Block, day: date) -> np.ndarray:
-        """x of the pairs of a block for the events of `day`: (B, W, 5); on the diagonal it means nothing."""
+        """Return x of a block's pairs for the events of `day`: (B, W, 5); meaningless on the diagonal."""
         habit = self.habits(block)
         return chance_evidence(block.share, habit.sum(1, keepdims=True), habit, day)
 
     def hazard(self, block: Block, day: date) -> np.ndarray:
-        """Events expected on `day` of each pair of a block: (B, W), zero of a node with itself and nobody."""
+        """Return the expected events on `day` of a block's pairs: (B, W), zero for self-pairs and padding."""
         return np.where(block.weight > 0, self.hazard_of(self.evidence(block, day)), 0.0)
 
     def hazard_of(self, x: np.ndarray) -> np.ndarray:
-        """Events expected of pairs with the evidence x (…, 5)."""
+        """Return the expected events of pairs with the evidence x (…, 5)."""
         return np.exp(np.minimum(x @ self.weights, LARGEST))
 
     def hazard_with_everyone(
@@ -97,7 +97,7 @@ class Chance:
         *,
         acts: bool,
     ) -> np.ndarray:
-        """Events expected on `day` of `node` acting on everyone, or of everyone acting on it: (N).
+        """Return the expected events on `day` of `node` acting on everyone, or everyone acting on it: (N).
 
         `usual` are the `partners` of the outlook, `log_intensity` (N) is of exactly these pairs.
         """
@@ -110,11 +110,11 @@ class Chance:
         habit = np.where(held, np.append(self.habit, 0.0)[places], 0.0)
         return self.hazard_of(chance_evidence(share, usual[actor], habit / max(self.days, 1.0), day))
 
-    @threadpool_limits.wrap(limits=1, user_api="blas")  # sums have other bits on other numbers of threads
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # the bits of sums depend on the number of threads
     def observe(self, outlook: Outlook, day: date, came: Pairs) -> None:
-        """Learn from a day for which `outlook` was the forecast, and on which `came` came true.
+        """Learn from a day for which `outlook` was the forecast, and on which the pairs `came` occurred.
 
-        Each of `came` stands for itself alone in its row.
+        Each of `came` must have weight 1 in its row.
         """
         every = -(-outlook.nodes // MOST_ROWS)
         parts = []
@@ -136,12 +136,12 @@ class Chance:
         for _ in range(STEPS):
             hazard = np.exp(np.minimum(x @ weights, LARGEST))
             chance = -np.expm1(-hazard)
-            slope = hazard * np.exp(-hazard)  # of the chance, along w · x
+            slope = hazard * np.exp(-hazard)  # derivative of the chance by w · x
             spread = np.maximum(chance * (1 - chance), 1e-12)
             information = x.T @ (x * (weight * (slope * slope / spread))[:, None])
             gradient = x.T @ (weight * ((y - chance) * slope / spread)) - memory @ (weights - before)
             step = np.linalg.solve(memory + information, gradient)
-            for _ in range(HALVINGS):  # a step that leads down leads too far
+            for _ in range(HALVINGS):  # halve a step that lowers the likelihood
                 if likelihood(weights + step) >= reached:
                     weights, reached = weights + step, likelihood(weights + step)
                     break
@@ -150,7 +150,7 @@ class Chance:
         self.remember(came)
 
     def remember(self, came: Pairs) -> None:
-        """A day enters the habits."""
+        """Add a day to the habits."""
         left = exp(-1 / FADING)
         pairs = Pairs(came.nodes, np.union1d(self.pairs.keys, came.keys))
         habit = np.zeros(len(pairs.keys), np.float32)
@@ -161,7 +161,7 @@ class Chance:
 
 
 def chance_evidence(share: np.ndarray, partners: np.ndarray, habit: np.ndarray, day: date) -> np.ndarray:
-    """x (…, 5) from a pair's share and habit, and the node's usual number of partners."""
+    """Return x (…, 5) from a pair's share and habit, and the node's usual number of partners."""
     x = np.empty((*np.broadcast_shapes(share.shape, habit.shape), len(BEGIN)))
     x[..., 0] = 1.0
     x[..., 1] = np.log(share + LEAST_SHARE)

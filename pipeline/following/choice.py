@@ -1,9 +1,9 @@
-"""Whom to follow: the densest core of the last months' traffic without machines, or whom the user names.
+"""Choice of the people to follow: the densest core of recent traffic without machines, or those named.
 
-A pair of accounts counts once for each day on which one acted on the other, so that a flood of one day weighs
-no more than a word. The core is what is left when the account with the fewest such days among the rest
-leaves, again and again. Everything with fewer days than any core of that size has is removed first in the
-database, out of memory's way; that changes nothing, for whoever it removes would have left before.
+A pair of accounts counts once for each day on which one acted on the other, so that one busy day weighs no
+more than a single message. The core is found by repeatedly removing the account with the fewest such days. To
+bound memory, the database first removes accounts with fewer days than any core of that size has. This does
+not change the result: they would be removed first anyway.
 """
 
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ from pipeline.sources.gharchive.database import database, day_files, query_frame
 from pipeline.sources.gharchive.subnetwork import densest_members
 from pipeline.sources.gharchive.subnetwork_rule import BOT_PATTERNS, any_of
 
-# Who acts more than so often, or in more hours of the day, on an average day on which it acts, is a machine.
+# An account with more events, or more hours with events, per active day on average is a machine.
 MACHINE_EVENTS = 200
 MACHINE_HOURS = 16
 VERSION = 1  # of the rule: raise it when the same days would give other people
-GROWTH = 1.5  # from one threshold of the core to the next
+GROWTH = 1.5  # factor between successive thresholds of the core
 PEOPLE = {name: FOLLOWED.types[name] for name in ("node", "name", "why")}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The people chosen from the days of a window, by node; `facts` tell how they were found."""
+    """People chosen from the days of a window, by node; `facts` records how they were found."""
 
     window: Window
     people: pl.DataFrame
@@ -43,22 +43,22 @@ class Choice:
 
     @property
     def chosen_on(self) -> date:
-        """The last day of the window, by which the choice is named."""
+        """Last day of the window, which identifies the choice."""
         return self.window.last
 
     @property
     def names(self) -> list[str]:
-        """The people's names, by node."""
+        """Names of the people, by node."""
         return self.people["name"].to_list()
 
     @property
     def digest(self) -> str:
-        """What tells these people from others."""
+        """Digest of the people's nodes and names."""
         return digest_of_rows(self.people.select("node", "name"))
 
 
 def stored_choice(lake: Lake, chosen_on: date) -> Choice | None:
-    """The choice of a day as it was made, or None."""
+    """Return the stored choice of a day, or None if it is missing or incomplete."""
     path = FollowingFiles.of(lake).people(chosen_on)
     note = path.with_suffix(".json")
     if not note.exists():
@@ -70,7 +70,7 @@ def stored_choice(lake: Lake, chosen_on: date) -> Choice | None:
 
 
 def days_of_choices(lake: Lake, start: date) -> list[date]:
-    """The days on which people were chosen since following began on `start`, in order."""
+    """Return the days on which people were chosen since following began on `start`, in order."""
     notes = sorted((lake.following / "choices").glob("????-??-??.json"))
     return [
         date.fromisoformat(note.stem)
@@ -80,9 +80,9 @@ def days_of_choices(lake: Lake, start: date) -> list[date]:
 
 
 def make_choice(lake: Lake, rule: FollowRule, chosen_on: date, start: date) -> Choice:
-    """The choice of a day: the stored one, made again if a day of its window changed.
+    """Return the choice of a day: the stored one, or a new one if a day of its window changed.
 
-    It stays with the rule that it was made by: another rule is for later choices.
+    A stored choice keeps the rule that it was made by: a changed rule applies to later choices.
     """
     stored = stored_choice(lake, chosen_on)
     if stored is not None and stored.facts["start"] != str(start):
@@ -103,7 +103,7 @@ def make_choice(lake: Lake, rule: FollowRule, chosen_on: date, start: date) -> C
 
 
 def choose(lake: Lake, rule: FollowRule, window: Window) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """The people of a window, by node (the order of their lower-case names), and how they were found."""
+    """Return the people of a window, by node (in order of lower-case name), and how they were found."""
     files, days = day_files(lake.github_events, window.first, window.last)
     if not files:
         raise FileNotFoundError(
@@ -139,7 +139,7 @@ def choose(lake: Lake, rule: FollowRule, window: Window) -> tuple[pl.DataFrame, 
 
 
 def why_named(connection: duckdb.DuckDBPyConnection, rule: FollowRule) -> dict[str, str]:
-    """Whom the user names, and who acts on the organizations named, most days first; empty if none are."""
+    """Return the accounts and organizations named, and who acts on these, with the reason; may be empty."""
     why = {name.lower(): "named in LDG_FOLLOW_ACCOUNTS" for name in rule.accounts}
     organizations = [name.lower() for name in rule.organizations]
     why |= {key: "named in LDG_FOLLOW_ORGANIZATIONS" for key in organizations if key not in why}
@@ -152,7 +152,7 @@ def why_named(connection: duckdb.DuckDBPyConnection, rule: FollowRule) -> dict[s
 
 
 def why_in_core(connection: duckdb.DuckDBPyConnection, size: int) -> dict[str, str]:
-    """The densest `size` accounts, each with how many days join it to the others."""
+    """Return the densest `size` accounts, each with its number of days shared with the others."""
     connection.execute("create table core as select * from pairs")
     threshold = 1
     while True:
@@ -174,7 +174,7 @@ def why_in_core(connection: duckdb.DuckDBPyConnection, size: int) -> dict[str, s
 
 
 def peel(connection: duckdb.DuckDBPyConnection, threshold: int) -> int:
-    """Make `peeled` the part of `core` where everyone has `threshold` days at least; return its size."""
+    """Create `peeled`, the part of `core` where every account has `threshold` days; return its size."""
     connection.execute("create or replace table peeled as select * from core")
     before = -1
     while True:
@@ -190,7 +190,7 @@ def peel(connection: duckdb.DuckDBPyConnection, threshold: int) -> int:
 
 
 def choice_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
-    """How many rows there are in one of the tables by which people are chosen."""
+    """Return the number of rows of a table."""
     ((rows,),) = connection.execute(f"select count(*) from {table}").fetchall()  # noqa: S608 - own names
     return rows
 

@@ -1,4 +1,4 @@
-"""What the followed did among themselves: one small file per day, made anew when its day changed."""
+"""Events among the followed people: one small file per day, rewritten when its day changed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,18 +22,18 @@ from pipeline.sources.gharchive.subnetwork import AMONG
 
 FOLLOWED_EVENTS = {name: EVENTS.types[name] for name in ("u", "v", "type", "kind", "created_at")}
 TICK = timedelta(microseconds=1)
-Part = tuple[pl.DataFrame, str]  # the events of a day, in order of time, and their digest
+Part = tuple[pl.DataFrame, str]  # the events of a day, in time order, and their digest
 
 
 def followed_events(lake: Lake, choice: Choice, days: Iterable[date]) -> dict[date, Part]:
-    """What the people of a choice did among themselves, by day: as stored, or read anew if it changed."""
+    """Return the events among the people of a choice by day: as stored, or read again if outdated."""
     stored = {day: stored_events(lake, choice, day) for day in days}
     changed = [day for day, part in stored.items() if part is None]
     return {day: part for day, part in stored.items() if part} | read_anew(lake, choice, changed)
 
 
 def stored_events(lake: Lake, choice: Choice, day: date) -> Part | None:
-    """The events of a day as they are stored; None where there are none, or the day or the people changed."""
+    """Return the stored events of a day; None if they are missing, or the day or the people changed."""
     path, note = places(lake, choice, day)
     if not note.exists() or not path.exists():
         return None
@@ -43,7 +43,7 @@ def stored_events(lake: Lake, choice: Choice, day: date) -> Part | None:
 
 
 def read_anew(lake: Lake, choice: Choice, days: Sequence[date]) -> dict[date, Part]:
-    """Read days from the events of the archive, by one database for all of them, and store each."""
+    """Read days from the events of the archive, with one database for all of them, and store each."""
     parts: dict[date, Part] = {}
     if not days:
         return parts
@@ -51,7 +51,9 @@ def read_anew(lake: Lake, choice: Choice, days: Sequence[date]) -> dict[date, Pa
     with database(threads=1) as archive:
         archive.register("names", people.select("login", "key").to_arrow())
         for day in days:
-            inputs = inputs_of(lake, choice, day)  # before: a day that changes meanwhile is read again
+            inputs = inputs_of(
+                lake, choice, day
+            )  # computed first: a day that changes meanwhile is read again
             rows = events_among(people, lake, day, archive)
             parts[day] = rows, digest_of_rows(rows)
             path, note = places(lake, choice, day)
@@ -63,10 +65,10 @@ def read_anew(lake: Lake, choice: Choice, days: Sequence[date]) -> dict[date, Pa
 def events_among(
     people: pl.DataFrame, lake: Lake, day: date, archive: duckdb.DuckDBPyConnection
 ) -> pl.DataFrame:
-    """The events of a day's files among people, whom `archive` has as `names`.
+    """Return the events of a day's files among people; `archive` has their names as the table `names`.
 
-    A file is named for when it was crawled and may hold events of before: they count as of the day's first
-    moment, when they became known, so that no day reaches back into one that is over.
+    A file is named for when it was crawled and may hold earlier events. These are moved to the day's first
+    moment, when they became known, so that no day changes one that is over.
     """
     files, _ = day_files(lake.github_events, day, day)
     if not files:
@@ -83,36 +85,36 @@ def events_among(
 
 
 def places(lake: Lake, choice: Choice, day: date) -> tuple[Path, Path]:
-    """Where the events of a day are stored, and the note of what they were read from."""
+    """Return the path of a day's events, and of the note with the digest of their inputs."""
     path = FollowingFiles.of(lake).events(choice.chosen_on, day)
     return path, path.with_suffix(".json")
 
 
 def inputs_of(lake: Lake, choice: Choice, day: date) -> str:
-    """The digest of what the events of a day follow from: the people, and the day as it was read."""
+    """Return the digest of a day's inputs: the people, and the day as it was read."""
     return digest_of([choice.digest, token_of(lake, day)])
 
 
 @dataclass(frozen=True)
 class FollowedDays:
-    """The days of the people of a choice, each looked at once: within a run no day changes."""
+    """The days of the people of a choice, each read once: within a run no day changes."""
 
     lake: Lake
     choice: Choice
     read: dict[date, Part] = field(default_factory=dict)
 
     def of(self, day: date) -> Part:
-        """The events of a day, in order of time, and their digest."""
+        """Return the events of a day, in time order, and their digest."""
         (part,) = self.parts(Window(day, day))
         return part
 
     def between(self, first: date, last: date) -> tuple[pl.DataFrame, list[str]]:
-        """The events from one day to another, both inside, and the digest of each day."""
+        """Return the events from `first` to `last`, both inclusive, and the digest of each day."""
         parts = self.parts(Window(first, last))
         return pl.concat([rows for rows, _ in parts]), [digest for _, digest in parts]
 
     def parts(self, window: Window) -> list[Part]:
-        """The events of each day of a window, and their digest."""
+        """Return the events of each day of a window, with their digest."""
         self.read.update(
             followed_events(self.lake, self.choice, [day for day in window if day not in self.read])
         )

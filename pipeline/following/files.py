@@ -1,4 +1,4 @@
-"""Where the files of a followed archive are. A day's record is written last: with it the day is whole."""
+"""Paths of the files of a followed archive. A day's record is written last and marks the day as complete."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -15,39 +15,39 @@ class FollowingFiles:
 
     @classmethod
     def of(cls, lake: Lake) -> "FollowingFiles":
-        """Those of a lake."""
+        """Return the paths of a lake."""
         return cls(lake.following)
 
     def people(self, chosen_on: date) -> Path:
-        """Who was chosen, and why; beside it a JSON file with how."""
+        """Return the file of the people chosen and the reasons; a JSON file beside it says how."""
         return self.root / "choices" / f"{chosen_on}.parquet"
 
     def events(self, chosen_on: date, day: date) -> Path:
-        """What these people did among themselves on a day."""
+        """Return the file of the events among these people on a day."""
         return self.root / "events" / str(chosen_on) / f"date={day}.parquet"
 
     def lane(self, variant: str, chosen_on: date) -> Path:
-        """The snapshots of a model of these people, one folder per day; those of `LATE_DAYS` are kept."""
+        """Return the folder of a model's snapshots, one folder per day; the last `LATE_DAYS` are kept."""
         return self.root / "models" / variant / str(chosen_on)
 
     def snapshot(self, variant: str, chosen_on: date, day: date) -> Path:
-        """The model as it was left at the end of a day."""
+        """Return the folder of the model's snapshot at the end of a day."""
         return self.lane(variant, chosen_on) / str(day)
 
     def training(self, variant: str, chosen_on: date) -> Path:
-        """How the model was trained from the window's start."""
+        """Return the file of the facts of the model's training."""
         return self.root / "trainings" / f"{chosen_on}-{variant}.json"
 
     def forecasts(self, day: date) -> Path:
-        """The forecasts made as of the end of a day."""
+        """Return the file of the forecasts made as of the end of a day."""
         return self.root / "forecasts" / f"date={day}.parquet"
 
     def scores(self, day: date) -> Path:
-        """How the forecasts of the day before did on a day."""
+        """Return the file of a day's scores of the forecasts made the day before."""
         return self.root / "scores" / f"date={day}.parquet"
 
     def record(self, day: date) -> Path:
-        """What a day was made from and what it left; written last."""
+        """Return the file of a day's record, which is written last."""
         return self.root / "days" / f"{day}.json"
 
 

@@ -1,4 +1,4 @@
-"""What is published as of the end of a day: the likeliest partners of each node, how likely, and when."""
+"""The published forecasts of a day: the likeliest partners of each node, how likely, and when."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -15,9 +15,9 @@ LONGEST = 365.0  # days: an event expected later than that has no date
 def forecast_rows(
     variant: str, names: Sequence[str], hazards: Iterable[tuple[Block, np.ndarray]], as_of: datetime
 ) -> pl.DataFrame:
-    """The rows of one model: `hazards` are the events expected within a day, (B, W) of each block of nodes.
+    """Return the rows of one model from `hazards`, the expected events within a day: (B, W) per block.
 
-    Until then the rate is taken as constant: the next event comes 1 / hazard days after `as_of`, on average.
+    The rate is taken as constant: the next event comes 1 / hazard days after `as_of`, on average.
     """
     nodes, count = len(names), min(PARTNERS, len(names) - 1)
     parts = [likeliest(block, hazard, count) for block, hazard in hazards]
@@ -44,7 +44,7 @@ def forecast_rows(
 
 
 def likeliest(block: Block, hazard: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """So many partners of each node, the likeliest first, and their hazards: (B, count) both."""
+    """Return the `count` likeliest partners of each node, in order, and their hazards: (B, count) both."""
     hazard = np.where(block.weight > 0, hazard, -1.0)
     places = np.argsort(-hazard, axis=1, kind="stable")[:, :count]
     return np.take_along_axis(block.partner, places, 1), np.take_along_axis(hazard, places, 1)

@@ -1,4 +1,4 @@
-"""Whether following is well: pure judgements on what days left; each finding is a sentence, none is good."""
+"""Health checks of following: pure functions that return findings as sentences; an empty list is healthy."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -10,14 +10,14 @@ from pipeline.following.scores import ONLINE
 from pipeline.following.window import end_of
 from pipeline.names import RECENCY
 
-LARGEST_DRIFT = 3.0  # a day has so many times the usual events, or so many times fewer
-USUAL_DAYS = 14  # what is usual is the median of so many days before
-LOST_DAYS = 7  # so many days in a row behind recency are no accident
-OLDEST_DAYS = 2  # the newest followed day ended at most so many days ago
+LARGEST_DRIFT = 3.0  # factor by which a day's events may exceed or fall below the usual
+USUAL_DAYS = 14  # the usual is the median of so many days before
+LOST_DAYS = 7  # consecutive days worse than recency that make a finding
+OLDEST_DAYS = 2  # age of the newest followed day that makes a finding
 
 
 def rate_drift(events: Mapping[date, int]) -> list[str]:
-    """Whether the newest day has far more or fewer events than those before; `events` has them by day."""
+    """Return a finding if the newest day has far more or fewer events than usual; `events` is by day."""
     *before, newest = sorted(events)
     if not before:
         return []
@@ -28,9 +28,9 @@ def rate_drift(events: Mapping[date, int]) -> list[str]:
 
 
 def lost_to_recency(scores: pl.DataFrame) -> list[str]:
-    """Which models ranked worse than recency, online, on each of the last seven days that were scored.
+    """Return the models that ranked worse than recency, online, on each of the last seven scored days.
 
-    `scores` are rows of `forecast_scores`; a day without an event is no defeat.
+    `scores` are rows of `forecast_scores`; a day without an event does not count as worse.
     """
     online = scores.filter(pl.col("how") == ONLINE)
     recency = online.filter(pl.col("predictor") == RECENCY).select("as_of", recency="mar")
@@ -44,7 +44,7 @@ def lost_to_recency(scores: pl.DataFrame) -> list[str]:
 
 
 def behind(followed: Sequence[date], now: datetime) -> list[str]:
-    """Whether the newest followed day is older than two days; `now` is aware."""
+    """Return a finding if no day is followed, or the newest ended two days or more before `now` (UTC)."""
     if not followed:
         return ["no day is followed yet"]
     age = now.replace(tzinfo=None) - end_of(followed[-1])

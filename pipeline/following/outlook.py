@@ -1,8 +1,8 @@
-"""What a model expects of every ordered pair at a moment, without a place for each of N × N pairs.
+"""A model's log λ of every ordered pair at a moment, without storing all N × N values.
 
-In a network of up to `EVERYONE` nodes the row of a node holds everyone. In a larger one it holds those who
-matter to the node, one by one, and some others, each of whom stands for as many of the rest as there are to
-one of them. So a sum over all pairs costs as much as the places that there are.
+In a network of up to `EVERYONE` nodes, the row of a node holds all nodes. In a larger one it holds the
+relevant nodes with weight 1 and a sample of the others, weighted to represent all of them. So a sum over all
+pairs costs as much as the stored entries.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,22 +14,22 @@ import numpy as np
 from pipeline.results.pairs import Pairs
 
 EVERYONE = 1024
-FEW = 64  # of the rest, spread evenly, who stand for it: more than a forecast lists
-AT_ONCE = 1 << 20  # places of a block: where every row holds everyone, all rows are one
+FEW = 64  # evenly spaced nodes that represent the rest: more than a forecast lists
+AT_ONCE = 1 << 20  # entries of a block: with up to `EVERYONE` nodes, all rows form one block
 
 
 class Row(NamedTuple):
-    """Whom the row of a node holds, in the order of their numbers; the node itself stands for none."""
+    """The candidates of one node in ascending order; the node itself has weight 0."""
 
     partner: np.ndarray  # (K)
-    weight: np.ndarray  # (K) for how many each stands
+    weight: np.ndarray  # (K) number of nodes that each represents
     log_intensity: np.ndarray  # (K)
     largest: float  # log λ in the row
     total: float  # Σ exp(log λ − largest) over everyone but the node
 
     @classmethod
     def of(cls, node: int, partner: np.ndarray, weight: np.ndarray, log_intensity: np.ndarray) -> "Row":
-        """The row of `node`, whose sum over everyone is that of those in it."""
+        """Return the row of `node`, with the largest log λ and the weighted sum over its entries."""
         logs = np.where(partner == node, -np.inf, log_intensity.astype(np.float64))
         largest = logs.max()
         return cls(partner, weight, logs, largest, (weight * np.exp(logs - largest)).sum())
@@ -37,30 +37,30 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows in their order, side by side and as wide as the longest: B nodes, W places.
+    """Rows of B nodes in order, padded to the longest: W entries each.
 
-    A place that a row leaves empty has the number N, which is nobody's.
+    Padding has the number N, which no node has.
     """
 
     everyone: int  # N
     nodes: np.ndarray  # (B)
     partner: np.ndarray  # (B, W)
-    weight: np.ndarray  # (B, W) float64; 0 for the node itself, and for nobody
-    log_intensity: np.ndarray  # (B, W) float64; −∞ there
+    weight: np.ndarray  # (B, W) float64; 0 for the node itself, and for padding
+    log_intensity: np.ndarray  # (B, W) float64; −∞ for these
     largest: np.ndarray  # (B, 1)
     total: np.ndarray  # (B, 1)
 
     @property
     def share(self) -> np.ndarray:
-        """λ of each in the sum over everyone: (B, W)."""
+        """Share of each entry in λ summed over all nodes: (B, W)."""
         return np.exp(self.log_intensity - self.largest) / self.total
 
     def values(self, pairs: Pairs, values: np.ndarray) -> np.ndarray:
-        """The `values` of `pairs` (P) where they are: (B, W), zero for all others."""
+        """Return the `values` (P) of `pairs` at their entries: (B, W), zero elsewhere."""
         begin, end = pairs.first[self.nodes[0]], pairs.first[self.nodes[-1] + 1]
         keys = pairs.keys[begin:end]
-        width = self.everyone + 1  # nobody has a number, too
-        held = (self.nodes[:, None] * width + self.partner).ravel()  # rising
+        width = self.everyone + 1  # padding has a number, too
+        held = (self.nodes[:, None] * width + self.partner).ravel()  # ascending
         places = np.searchsorted(held, wanted := keys + keys // self.everyone)
         is_held = held[np.minimum(places, len(held) - 1)] == wanted
         result = np.zeros(len(held), values.dtype)
@@ -70,7 +70,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Outlook:
-    """log λ of N rows, one after the other: P places."""
+    """log λ of N rows, one after the other: P entries."""
 
     first: np.ndarray  # (N + 1) where each row begins, and the end of the last
     partner: np.ndarray  # (P) int32
@@ -81,7 +81,7 @@ class Outlook:
 
     @classmethod
     def whole(cls, log_intensity: np.ndarray) -> Self:
-        """From log λ (N, N) of all pairs, −∞ on the diagonal."""
+        """Build the outlook from log λ (N, N) of all pairs, −∞ on the diagonal."""
         nodes = len(log_intensity)
         logs = log_intensity.astype(np.float64)
         largest = logs.max(1)
@@ -96,7 +96,7 @@ class Outlook:
 
     @classmethod
     def of_rows(cls, rows: Iterable[Row]) -> Self:
-        """From the row of each node, in their order."""
+        """Build the outlook from the row of each node, in order."""
         partner, weight, logs, largest, total = zip(
             *(
                 (
@@ -116,16 +116,16 @@ class Outlook:
 
     @property
     def nodes(self) -> int:
-        """N."""
+        """Number of nodes N."""
         return len(self.largest)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every row holds everyone."""
+        """Return whether every row holds all nodes."""
         return len(self.partner) == self.nodes**2
 
     def blocks(self, every: int = 1, begin: int = 0) -> Iterator[Block]:
-        """The rows in blocks that fit into memory; of `every` so many one, from the row `begin` on."""
+        """Yield the rows in blocks that fit into memory; only every `every`-th row, from `begin` on."""
         nodes = np.arange(begin, self.nodes, every)
         lengths = np.diff(self.first)[nodes]
         start = 0
@@ -137,7 +137,7 @@ class Outlook:
             start = stop
 
     def block(self, nodes: np.ndarray) -> Block:
-        """The rows of `nodes` (B), which are in order."""
+        """Return the rows of `nodes` (B), which must be in ascending order."""
         begin, end = self.first[nodes], self.first[nodes + 1]
         width = int((end - begin).max())
         places = begin[:, None] + np.arange(width)  # (B, W)

@@ -1,4 +1,4 @@
-"""The track record: each day's forecasts and scores in their own files, replaced whole and marked revised."""
+"""The track record: one file per day for forecasts and for scores, replaced as a whole and marked revised."""
 
 import json
 import shutil
@@ -23,11 +23,11 @@ LONGEST_WAIT = 6 * 3600.0  # seconds: the other process may be training
 
 @dataclass(frozen=True)
 class DayRecord:
-    """A followed day that is whole: what it was made from, who was followed, and what it cost.
+    """A complete followed day: the digest of its inputs, the people, and the cost.
 
-    `digest` is that of everything the day depends on, the days before included. `serving` are the people (by
-    the day on which they were chosen) whose forecast was made as of the day's end; `challenger` those whose
-    model is trained and not yet taken on.
+    `digest` covers everything the day depends on, including the days before. `serving` are the people (by the
+    day on which they were chosen) whose forecast was made as of the day's end; `challenger` those whose model
+    is trained but not yet promoted.
     """
 
     day: date
@@ -42,7 +42,7 @@ record_decoder = msgspec.json.Decoder(DayRecord)
 
 
 def read_record(lake: Lake, day: date) -> DayRecord | None:
-    """The record of a day, or None while the day is not whole."""
+    """Return the record of a day, or None while the day is incomplete."""
     try:
         return record_decoder.decode(FollowingFiles.of(lake).record(day).read_bytes())
     except FileNotFoundError:
@@ -50,25 +50,25 @@ def read_record(lake: Lake, day: date) -> DayRecord | None:
 
 
 def write_record(lake: Lake, record: DayRecord) -> None:
-    """Make a day whole."""
+    """Write the record of a day, which marks the day as complete."""
     values = json.loads(msgspec.json.encode(asdict(record)))
     write_json(values, FollowingFiles.of(lake).record(record.day))
 
 
 def followed_days(lake: Lake) -> list[date]:
-    """The days that are whole, in order."""
+    """Return the complete days, in order."""
     folder = lake.following / "days"
     return sorted(date.fromisoformat(path.stem) for path in folder.glob("????-??-??.json"))
 
 
 def forget_followed_days(lake: Lake) -> None:
-    """No followed day is whole any more; what was published of it stays until it is replaced."""
+    """Delete all day records, newest first; published files stay until they are replaced."""
     for day in reversed(followed_days(lake)):
         FollowingFiles.of(lake).record(day).unlink(missing_ok=True)
 
 
 def hold_following(lake: Lake, log: Callable[[str], None] | None) -> AbstractContextManager[int]:
-    """Hold the lock of whatever changes followed days."""
+    """Return a context manager that holds the lock for changes of followed days."""
     lock, happening = lake.lock("datasets", FOLLOWING), "the archive is being followed"
     return hold(lock, happening, "ldg follow", LONGEST_WAIT, log)
 
@@ -76,8 +76,8 @@ def hold_following(lake: Lake, log: Callable[[str], None] | None) -> AbstractCon
 def undo_days(lake: Lake, first: date, log: Callable[[str], None] | None = None) -> list[date]:
     """Remove the followed days from `first` on, with everything made on them; return them, in order.
 
-    The newest day goes first, and of each day its record last: after a kill, the same call goes on. The
-    archive's days in the lake stay.
+    The newest day is removed first, and of each day the record last: after a kill, the same call resumes. The
+    archive's days in the lake stay. Raise ValueError if `first` is not followed.
     """
     with hold_following(lake, log):
         followed = followed_days(lake)
@@ -104,18 +104,18 @@ def has_current_warehouse(lake: Lake) -> bool:
 
 
 def note_asked_start(lake: Lake, start: date) -> None:
-    """Record as of which day following was asked to begin."""
+    """Record the day as of which following was asked to begin."""
     write_text(str(start), lake.following / "start.txt")
 
 
 def asked_start(lake: Lake) -> date | None:
-    """The day as of which following was asked to begin, or None."""
+    """Return the day as of which following was asked to begin, or None."""
     path = lake.following / "start.txt"
     return date.fromisoformat(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def publish_rows(rows: pl.DataFrame, table: Table, path: Path) -> None:
-    """Write a day's rows, marked as revised where they are others than those published before."""
+    """Write a day's rows, marked as revised if they differ from those published before."""
     rows = table.cast(rows.with_columns(revised=pl.lit(value=False)))
     if path.exists():
         before = read_parquet(path)
@@ -127,19 +127,19 @@ def publish_rows(rows: pl.DataFrame, table: Table, path: Path) -> None:
 
 
 def track_record(lake: Lake) -> Iterator[tuple[Table, Iterator[pl.DataFrame]]]:
-    """The tables of the track record over all days that are whole, each in parts: years of them are large."""
+    """Yield the tables of the track record over all complete days, each in parts to bound memory."""
     yield FORECASTS, published(lake, FORECASTS, FollowingFiles.of(lake).forecasts)
     yield FORECAST_SCORES, published_scores(lake)
     yield FOLLOWED, iter([followed(lake)])
 
 
 def published_scores(lake: Lake) -> Iterator[pl.DataFrame]:
-    """The scores of all days that are whole, day by day."""
+    """Return the scores of all complete days, day by day."""
     return published(lake, FORECAST_SCORES, FollowingFiles.of(lake).scores)
 
 
 def published(lake: Lake, table: Table, path: Callable[[date], Path]) -> Iterator[pl.DataFrame]:
-    """The rows of a table day by day, after none at all."""
+    """Yield an empty frame, then the rows of a table day by day."""
     yield pl.DataFrame(schema=table.types)
     for day in followed_days(lake):
         if path(day).exists():
@@ -147,7 +147,7 @@ def published(lake: Lake, table: Table, path: Callable[[date], Path]) -> Iterato
 
 
 def followed(lake: Lake) -> pl.DataFrame:
-    """The table `followed`: the people of every stretch of days, with why."""
+    """Return the table `followed`: the people of every period of days, with the reason."""
     stretches: list[list[Any]] = []  # chosen on, first and last day whose forecast was for them
     for day in followed_days(lake):
         record = read_record(lake, day)
@@ -167,7 +167,7 @@ def followed(lake: Lake) -> pl.DataFrame:
 
 
 def training_rows(lake: Lake) -> pl.DataFrame:
-    """The trainings from a window's start, as rows of the table `trainings`."""
+    """Return the trainings from a window's start as rows of the table `trainings`."""
     paths = sorted((lake.following / "trainings").glob("*.json"))
     rows = [msgspec.json.decode(path.read_bytes()) for path in paths]
     for row in rows:

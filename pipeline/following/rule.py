@@ -1,4 +1,4 @@
-"""How an archive is followed: what decides what comes out, with its defaults and bounds."""
+"""Rule of following an archive: the settings that determine the results, with defaults and bounds."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,16 +10,16 @@ from pipeline.text import printable, suggest_name
 from pipeline.variants import variants_for
 
 FOLLOWING = "following"  # the dataset that is followed
-LATE_DAYS = 14  # so many days back, late data is asked for and put right
-JUDGED_DAYS = 7  # a new model is held against the old one, and its epoch chosen, on so many days
-FEWEST_DAYS = JUDGED_DAYS + 1  # one is left to learn from
+LATE_DAYS = 14  # days for which late data is requested and replayed
+JUDGED_DAYS = 7  # days on which a new model is compared with the old one, and its epoch chosen
+FEWEST_DAYS = JUDGED_DAYS + 1  # leaves one day to learn from
 QUIET_DAYS = 7  # after so many days without an event among the followed, nothing is forecast
 NOTHING_HAPPENED = f"the followed accounts had no events among themselves for {QUIET_DAYS} days"
 FEWEST_NODES = 3  # with fewer there is nothing to rank
 
 
 def model_that_follows(name: str) -> RemVariant:
-    """Return the model of this name; one that cannot follow is refused."""
+    """Return the model of this name; raise ValueError if it cannot follow."""
     models = {one.name: one for one in rem_variants()}
     if any(name in (one.name, one.key) for one in variants_for(("",))):
         raise ValueError(
@@ -36,10 +36,10 @@ def model_that_follows(name: str) -> RemVariant:
 
 @dataclass(frozen=True)
 class FollowRule:
-    """What is followed, how far back, and by which models; `accounts` or `organizations` replace the core.
+    """People, window and models of following; `accounts` or `organizations` replace the core.
 
-    Everyone is chosen anew every `reselect` days from the `days` before. The first of `variants` decides when
-    the new people are taken on.
+    People are chosen again every `reselect` days from the `days` before. The first of `variants` decides when
+    the new people are promoted.
     """
 
     days: int = 90
@@ -63,15 +63,15 @@ class FollowRule:
 
     @property
     def people(self) -> tuple[object, ...]:
-        """What decides whom to follow."""
+        """Settings that determine whom to follow."""
         return self.days, self.nodes, self.accounts, self.organizations
 
     def as_json(self) -> dict[str, Any]:
-        """The rule as files name it."""
+        """Return the rule as JSON values for files."""
         return {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
 
 
-# msgspec prepares a type at its first use, which only one thread may do: the import.
+# msgspec prepares a type at its first use, which is not thread-safe: do it at import.
 msgspec.json.Decoder(FollowRule)

@@ -1,13 +1,13 @@
-"""How the settings ask to follow."""
+"""The rule of following that the settings define."""
 
 from pipeline.following.rule import FollowRule, model_that_follows
 from pipeline.settings import SettingError, Settings
 
 
 def follow_rule(settings: Settings) -> FollowRule:
-    """How the settings ask to follow."""
+    """Return the rule that the settings define; raise SettingError if it is invalid."""
     try:
-        # Not checked by FollowRule: a home may have stored a rule with models that followed once.
+        # Not checked by FollowRule: a stored rule may name models that can no longer follow.
         for name in settings.follow_variants:
             model_that_follows(name)
         return FollowRule(

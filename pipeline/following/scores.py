@@ -1,8 +1,8 @@
-"""How a forecast came out: ranks of the day's communications, and the probabilities that were given.
+"""Scores of a forecast: ranks of the day's communications, and scores of the forecast probabilities.
 
-Each communication is ranked in both directions as everywhere (`pipeline.results.metrics`). What learns
-nothing is ranked on the same events, both ways of looking at it: *online*, where it goes on observing, and
-*as forecast*, as it stood when the day began.
+Each communication is ranked in both directions as everywhere (`pipeline.results.metrics`). Baselines without
+learning are ranked on the same events in two ways: *online*, where they keep observing events, and *as
+forecast*, frozen when the day began.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,15 +26,15 @@ from pipeline.schemas import FOLLOWING_BASELINES, FORECAST_SCORES
 
 ONLINE, AS_FORECAST = "online", "as_forecast"
 SCORES = FORECAST_SCORES.names[3:-1]
-SMALLEST = 1e-9  # a probability of nothing, or of certainty, would make one surprise infinite
-MOST_COMPARED = 20_000_000  # pairs that the communications of a day are compared with, one way of ranking
+SMALLEST = 1e-9  # bound of probabilities: at 0 or 1, one surprise would give an infinite log score
+MOST_COMPARED = 20_000_000  # most pairs compared to rank the communications of a day in one way
 RANKED = {"position": pl.Int64, "rank_v": pl.Float64, "rank_u": pl.Float64, "log_score": pl.Float64}
 
 
 def scored_communications(events: pl.DataFrame, most: int, nodes: int) -> np.ndarray:
-    """The positions of a day's communications; of more than `most`, so many spread evenly over the day.
+    """Return the positions of a day's communications to rank; of more than `most`, evenly spaced ones.
 
-    Ranking one compares it with all `nodes`, twice: in a large network fewer are ranked.
+    Ranking one compares it with all `nodes`, twice: a large network ranks fewer.
     """
     most = max(1, min(most, MOST_COMPARED // (2 * nodes)))
     every = np.flatnonzero((events["kind"] == COMMUNICATION_KIND).to_numpy())
@@ -42,13 +42,13 @@ def scored_communications(events: pl.DataFrame, most: int, nodes: int) -> np.nda
 
 
 def past_and_day(past: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """The past and the day in one table, as what learns nothing reads it: with `idx`, `split` and `pair`."""
+    """Join the past and the day in one table for the baselines: with `idx`, `split` and `pair`."""
     both = pl.concat([past.with_columns(split=pl.lit(TRAIN)), events.with_columns(split=pl.lit(TEST))])
     return with_history(both.with_row_index("idx").with_columns(pl.col("idx", "u", "v").cast(pl.Int64)))
 
 
 def baseline_predictors(table: pl.DataFrame, nodes: int) -> Iterator[Predictor]:
-    """Those of `FOLLOWING_BASELINES` in their order, each having seen the past of `table` and going on."""
+    """Yield the `FOLLOWING_BASELINES` in order; each has observed the past of `table` and continues."""
     observed = Observed(table, Pairs.of(nodes, table))
     yield recency_then_popularity(observed, by_role=True)
     yield undirected(FREQUENCY, observed.memory(observed.counts, observed.counts))
@@ -58,7 +58,7 @@ def baseline_predictors(table: pl.DataFrame, nodes: int) -> Iterator[Predictor]:
 def baseline_rows(
     past: pl.DataFrame, events: pl.DataFrame, positions: np.ndarray, nodes: int, days: int
 ) -> list[dict]:
-    """The scores of what learns nothing, on the events at `positions`; `days` is how many the past spans."""
+    """Return the scores of the baselines on the events at `positions`; the past spans `days` days."""
     table = past_and_day(past, events)
     judged = table[(positions + past.height).tolist()]
     rows = []
@@ -82,7 +82,7 @@ def model_rows(
     forecast_ranks: np.ndarray,
     scores_of_pairs: dict[str, float],
 ) -> list[dict]:
-    """The scores of a model: its ranks online, and of its forecast the ranks (E, 2) and the pair scores."""
+    """Return a model's scores: online from its ranks, as forecast from ranks (E, 2) and pair scores."""
     pair = past_and_day(past, events)["pair"][(online_ranks["position"].to_numpy() + past.height).tolist()]
     as_forecast = pl.DataFrame({"rank_v": forecast_ranks[:, 0], "rank_u": forecast_ranks[:, 1], "pair": pair})
     row = score_row(name, ONLINE, online_ranks.with_columns(pair), learns=True)
@@ -91,14 +91,14 @@ def model_rows(
 
 
 def listed_ranks(scores: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Ranks (E, 2) of v among u's candidates, a row of `scores` (N, N), and of u among v's, a column."""
+    """Rank v among u's candidates, a row of `scores` (N, N), and u among v's, a column: (E, 2)."""
     if not len(u):
         return np.empty((0, 2))
     return np.stack([mid_ranks(scores[u], v, u), mid_ranks(scores.T[v], u, v)], 1)
 
 
 def score_row(name: str, how: str, ranked: pl.DataFrame, *, learns: bool) -> dict:
-    """A row of `forecast_scores` from ranks and whether their pairs were seen before."""
+    """Return a row of `forecast_scores` from ranks and whether their pairs were seen before."""
     strangers = ranked.filter(pl.col("pair") == NEVER_SEEN).select(metric_aggregations()).row(0, named=True)
     row = ranked.select(metric_aggregations()).row(0, named=True)
     row |= {"predictor": name, "learns": learns, "how": how, "log_score": None, "brier": None}
@@ -107,14 +107,14 @@ def score_row(name: str, how: str, ranked: pl.DataFrame, *, learns: bool) -> dic
 
 
 def happened(events: pl.DataFrame, nodes: int) -> Pairs:
-    """The ordered pairs of which one acted on the other."""
+    """Return the ordered pairs with a communication among `events`."""
     came = events.filter(pl.col("kind") == COMMUNICATION_KIND)
     return Pairs(nodes, np.unique(pair_keys(came["u"].to_numpy(), came["v"].to_numpy(), nodes)))
 
 
 @dataclass(frozen=True)
 class Given:
-    """Probabilities that were given, and what came: of M pairs, each of which stands for `weight` of them."""
+    """Forecast probabilities and outcomes of M pairs, each of which represents `weight` pairs."""
 
     probability: np.ndarray  # (M)
     outcome: np.ndarray  # (M) bool
@@ -122,9 +122,9 @@ class Given:
 
 
 def habit_forecast(past: pl.DataFrame, came: Pairs, days: int) -> Given:
-    """The forecast by habit, to be scored: the share of past days on which a pair met; last, of all others.
+    """Return the habit baseline: each pair's share of past days with a meeting; last, all other pairs.
 
-    A pair that never met gets the share of an average pair, counted as one day of evidence.
+    The average pair's share enters each probability as one day of evidence.
     """
     nodes = came.nodes
     every_pair = nodes * (nodes - 1)
@@ -145,7 +145,7 @@ def habit_forecast(past: pl.DataFrame, came: Pairs, days: int) -> Given:
 
 
 def pair_scores(parts: Iterable[Given]) -> dict[str, float]:
-    """Log and Brier score of probabilities over all ordered pairs of different nodes, which come in parts."""
+    """Return log and Brier score over all ordered pairs of different nodes, given in parts."""
     logs = squares = pairs = 0.0
     for part in parts:
         probability = np.clip(part.probability, SMALLEST, 1 - SMALLEST)

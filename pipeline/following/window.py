@@ -1,4 +1,4 @@
-"""Days of the archive: the newest complete one, the window before it, where a day begins and ends."""
+"""Days of the archive: the newest complete one, windows of days, the bounds of a day."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Window:
-    """File days from `first` to `last`, both inside."""
+    """File days from `first` to `last`, both inclusive."""
 
     first: date
     last: date
@@ -28,23 +28,23 @@ class Window:
 
 
 def newest_complete_day(now: datetime | None = None) -> date:
-    """The day before today (UTC); `now` is the time to judge by, a naive one being UTC."""
+    """Return the day before today (UTC); `now` replaces the current time, a naive one is UTC."""
     now = now or datetime.now(UTC)
     return (now if now.tzinfo is None else now.astimezone(UTC)).date() - DAY
 
 
 def window_until(last: date, days: int) -> Window:
-    """The `days` days that end with `last`."""
+    """Return the `days` days that end with `last`."""
     return Window(last - (days - 1) * DAY, last)
 
 
 def file_day_span(day: date) -> tuple[datetime, datetime]:
-    """When a file day begins and when it is over, as naive UTC times."""
+    """Return the start and the end of a file day, as naive UTC times."""
     hours = hours_of_day(day)
     begin = end_of_hour(day - DAY, hours_of_day(day - DAY)[-1])
     return begin.replace(tzinfo=None), end_of_hour(day, hours[-1]).replace(tzinfo=None)
 
 
 def end_of(day: date) -> datetime:
-    """When a file day is over: what a forecast made then is `as_of`."""
+    """Return the end of a file day, the `as_of` of a forecast made then."""
     return file_day_span(day)[1]
