@@ -1,4 +1,4 @@
-"""What must hold of a day's tables: judgements on frames, for anyone who asks."""
+"""Checks of a day's tables, as functions of frames."""
 
 from collections.abc import Mapping
 
@@ -14,19 +14,19 @@ LARGEST_QUARANTINED_SHARE = 0.01  # of the events of a run's days
 
 
 def unbalanced_files(account: pl.DataFrame) -> list[str]:
-    """Files whose events are not all kept, ignored, duplicates or quarantined; empty when the sum holds."""
+    """Return the files whose events are not all kept, ignored, duplicates or quarantined."""
     parts = pl.sum_horizontal("kept", "ignored", "duplicates", "quarantined")
     return account.filter(pl.col("events") != parts)["file"].to_list()
 
 
 def quarantined_share(account: pl.DataFrame) -> float:
-    """The share of a day's events that are quarantined; 0.0 of none."""
+    """Return the share of a day's events that are quarantined; 0.0 without events."""
     events = int(account["events"].sum())
     return int(account["quarantined"].sum()) / events if events else 0.0
 
 
 def schema_faults(frame: pl.DataFrame, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> list[str]:
-    """How a table's columns differ from what was promised; empty when they do not."""
+    """Return the deviations of a table's columns from `schema`; empty if there are none."""
     faults = [f"{name} is missing" for name in schema if name not in frame.columns]
     faults += [f"{name} is not promised" for name in frame.columns if name not in schema]
     faults += [
@@ -38,7 +38,7 @@ def schema_faults(frame: pl.DataFrame, schema: Mapping[str, pl.DataType | type[p
 
 
 def event_faults(events: pl.DataFrame) -> list[str]:
-    """What is wrong with a table of normalized events: its columns, its kinds, gaps or self-interactions."""
+    """Return the faults of a table of normalized events: columns, kinds, nulls or self-interactions."""
     faults = schema_faults(events, EVENT_SCHEMA)
     if faults:
         return faults
@@ -54,10 +54,10 @@ def event_faults(events: pl.DataFrame) -> list[str]:
 
 
 def failed_hours(lake: Lake) -> list[str]:
-    """The hour files of all days of a lake that are still to be had, each kind in order of time.
+    """Return the hour files of all days of a lake that must still be fetched, then the lost ones, in order.
 
-    With those that were had and are gone, for want of which a day stays as it was read. A day whose account
-    cannot be read is named instead: nobody can tell which of its hours are here.
+    Lost hours are those without which a day cannot be read again. A day whose ledger is unreadable is
+    represented by a message about the ledger.
     """
     failed: list[str] = []
     for path in sorted(lake.github_accounts.glob("date=*.parquet")):
@@ -72,12 +72,12 @@ def failed_hours(lake: Lake) -> list[str]:
 
 
 def quarantine_faults(quarantine: pl.DataFrame) -> list[str]:
-    """What is wrong with a quarantine table's columns."""
+    """Return the faults of a quarantine table's columns."""
     return schema_faults(quarantine, QUARANTINE_SCHEMA)
 
 
 def account_faults(account: pl.DataFrame) -> list[str]:
-    """What is wrong with an account's columns or statuses."""
+    """Return the faults of a ledger's columns or statuses."""
     faults = schema_faults(account, GHARCHIVE_FILES.types)
     if not faults and (strange := sorted(set(account["status"]) - {"ok", "missing", "damaged", "failed"})):
         faults.append(f"status has {strange}")

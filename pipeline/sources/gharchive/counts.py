@@ -1,13 +1,13 @@
-"""What accounts initiated, counted stretch by stretch and merged: a year takes the memory of a stretch.
+"""Events per account, counted in chunks ("stretches") and merged, with the memory of one stretch.
 
 A stretch is a day, or several small ones in a row. There are two passes. The first counts every account's
-events (`count_stretch`); `merge_counts` adds the stretches up and names the candidates, whom no rule removes.
-The second looks at the candidates' events alone (`count_pairs`), and there an event archived in several files
-counts once. Copies of an event have the same time: if no other stretch holds events of their hour, all copies
-are in one. Events of shared hours, a few, are set aside, and `merge_pairs` counts them together.
+events (`count_stretch`); `merge_counts` sums the stretches and selects the candidates that no rule removes.
+The second counts only the candidates' events (`count_pairs`), with an event archived in several files counted
+once. Copies of an event have the same time: if no other stretch has events of their hour, all copies are in
+one. Events of shared hours, a few, are set aside, and `merge_pairs` counts them together.
 
-What is done to a stretch reads its files and writes some of its own: stretches can be counted anywhere and in
-any order. Candidates are numbered by login: a pair of numbers takes eight bytes, two names forty.
+Each task reads a stretch's files and writes its own output, so stretches can be counted anywhere and in any
+order. Candidates are numbered by login: a pair of numbers takes eight bytes, two names forty.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ STRETCH_BYTES = 100_000_000  # of Parquet: some two million events
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What removes an account, in this order: a login like this, too few of these, too few of those."""
+    """Exclusion rules, in this order: bot login, too few communications, too few associations."""
 
     bots: str
     communications: int
@@ -43,7 +43,7 @@ class Thresholds:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """What `REASON` asks for."""
+        """The query parameters of `REASON`."""
         bot, few_communications, few_associations = self.reasons
         return {
             "bots": self.bots,
@@ -56,7 +56,7 @@ class Thresholds:
 
 
 def stretches(days: Iterable[Sequence[Path]]) -> list[list[Path]]:
-    """The files of days put together into stretches, each of one day or of `STRETCH_BYTES` at most."""
+    """Group the files of days into stretches, each of one day or of `STRETCH_BYTES` at most."""
     parts: list[list[Path]] = []
     room = 0
     for files in days:
@@ -70,7 +70,7 @@ def stretches(days: Iterable[Sequence[Path]]) -> list[list[Path]]:
 
 
 def count_stretch(files: Sequence[Path], counts: Path, threads: int | None) -> set[datetime]:
-    """Write what each account initiated in these files to `counts`; return the hours they hold events of."""
+    """Write each account's counts in these files to `counts`; return the hours that have events."""
     with replacing(counts) as temporary, database(threads) as connection:
         paths = list(map(literal_path, files))
         connection.execute(copy_statement(COUNT_ACCOUNTS, temporary), {"files": paths})
@@ -78,7 +78,7 @@ def count_stretch(files: Sequence[Path], counts: Path, threads: int | None) -> s
 
 
 def shared_hours(hours_of_stretches: Iterable[set[datetime]]) -> list[datetime]:
-    """The hours that more than one stretch holds events of, in order."""
+    """Return the hours in which more than one stretch has events, in order."""
     times = Counter(hour for hours in hours_of_stretches for hour in hours)
     return sorted(hour for hour, many in times.items() if many > 1)
 
@@ -86,7 +86,7 @@ def shared_hours(hours_of_stretches: Iterable[set[datetime]]) -> list[datetime]:
 def merge_counts(
     counts: Sequence[Path], thresholds: Thresholds, candidates: Path, threads: int | None
 ) -> dict[str, int]:
-    """Add stretches up: write the `candidates`, numbered, and return how many accounts each rule removed."""
+    """Sum stretches, write the numbered `candidates`, and return the number of accounts removed by rule."""
     parameters = {"counts": list(map(literal_path, counts)), **thresholds.parameters}
     with replacing(candidates) as temporary, database(threads) as connection:
         connection.execute(MERGE_COUNTS, parameters)
@@ -97,10 +97,10 @@ def merge_counts(
 def count_pairs(
     files: Sequence[Path], candidates: Path, shared: Sequence[datetime], folder: Path, threads: int | None
 ) -> None:
-    """Write what candidates initiated in these files to `folder`, which must be new.
+    """Write the counts of candidates in these files to `folder`, which must be new.
 
-    `pairs.parquet` has u, v (null: anyone but a candidate) and both counts; `logins.parquet` how each last
-    spelled itself, and when. Events in `shared` hours are in neither: they stand whole in `aside.parquet`.
+    `pairs.parquet` has u, v (null: not a candidate) and both counts; `logins.parquet` each candidate's latest
+    spelling and its time. Events in `shared` hours are in neither, but uncounted in `aside.parquet`.
     """
     with new_folder(folder) as temporary, database(threads) as connection:
         paths = list(map(literal_path, files))
@@ -115,7 +115,7 @@ def count_pairs(
 def merge_pairs(
     folders: Sequence[Path], candidates: Path, thresholds: Thresholds, threads: int | None
 ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
-    """Those who still qualify, what they initiated towards one another, and how many each rule removed.
+    """Return the qualified accounts, the counts of their pairs, and the number of accounts removed by rule.
 
     The first has number, key, login and both counts, by number; the second u and v (numbers) and both counts.
     """
@@ -152,7 +152,7 @@ CASE
 END
 """
 
-# Accounts that are removed need no name any more.
+# Removed accounts need no name.
 MERGE_COUNTS = f"""
 CREATE TABLE merged AS
 SELECT CASE WHEN reason IS NULL THEN key END AS key, reason

@@ -1,4 +1,4 @@
-"""The normalized events of a range of days, for DuckDB: out of core, and a path is never a pattern."""
+"""DuckDB queries over the normalized events of a range of days, out of core and without globbing."""
 
 import glob
 from collections.abc import Generator
@@ -14,7 +14,7 @@ MEMORY = "1GB"
 
 
 def files_by_day(events: Path, start: date, end: date) -> dict[str, list[Path]]:
-    """The Parquet files of the file days from `start` to `end`, by day where it has any."""
+    """Return the Parquet files of the file days from `start` to `end`, by day, without empty days."""
     days = {folder.name.removeprefix("date="): folder for folder in sorted(events.glob("date=*"))}
     files = {
         day: sorted(folder.glob("*.parquet"))
@@ -25,24 +25,24 @@ def files_by_day(events: Path, start: date, end: date) -> dict[str, list[Path]]:
 
 
 def day_files(events: Path, start: date, end: date) -> tuple[list[str], int]:
-    """The same as one list for DuckDB, and how many days have any."""
+    """Return these files as one list of literal paths for DuckDB, and the number of days that have any."""
     files = files_by_day(events, start, end)
     return [literal_path(part) for parts in files.values() for part in parts], len(files)
 
 
 def literal_path(path: Path) -> str:
-    """A path that DuckDB does not take for a pattern."""
+    """Return a path escaped so that DuckDB does not take it for a pattern."""
     return glob.escape(str(path))
 
 
 @contextmanager
 def database(threads: int | None = None) -> Generator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory that spills to a scratch folder beyond `MEMORY`; `threads` of its own, or all."""
+    """Open an in-memory DuckDB that spills to a scratch folder beyond `MEMORY`, with `threads` or all."""
     with TemporaryDirectory(prefix="ldg-duckdb-") as scratch, duckdb.connect() as connection:
         connection.execute(f"SET temp_directory = '{scratch}'")
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute("SET preserve_insertion_order = false")
-        connection.execute("SET enable_progress_bar = false")  # who runs this shows progress of their own
+        connection.execute("SET enable_progress_bar = false")  # callers show their own progress
         if threads is not None:
             connection.execute(f"SET threads = {threads}")
         yield connection
@@ -51,10 +51,10 @@ def database(threads: int | None = None) -> Generator[duckdb.DuckDBPyConnection]
 def query_frame(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object] | None = None
 ) -> pl.DataFrame:
-    """DuckDB's answer to `query` as a frame."""
+    """Run `query` and return its result as a frame."""
     return connection.sql(query, params=parameters).pl()
 
 
 def copy_statement(query: str, path: Path) -> str:
-    """DuckDB's statement that writes the answer to `query` as Parquet."""
+    """Return the statement that writes the result of `query` as Parquet."""
     return f"COPY ({query}) TO '{str(path).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)"

@@ -1,4 +1,4 @@
-"""From an hour file to its events, streaming: blocks at once where they are clean, salvage where not."""
+"""Streaming decoder of hour files: clean blocks at once, damaged ones by salvage."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,15 +18,15 @@ from pipeline.sources.gharchive.salvage import (
 )
 
 LIMITS = Limits()
-# Text without a line's end, or with an event that many lines end within, is taken for one long event up to
-# here, beyond it for damage.
+# Text without a line feed, or with an event over many lines, is treated as one long event up to this size,
+# beyond it as damage.
 PATIENT_BYTES = 1 << 20
-STRETCH_LINES = 16  # more lines than these in a row that hold no event are one thing, not many
+STRETCH_LINES = 16  # more consecutive lines without an event become one fragment
 
 
 @dataclass
 class Block:
-    """The events of a stretch of text in its order, and what in it is not an event."""
+    """The events of a stretch of text in its order, and its fragments that are not events."""
 
     offset: int
     text: bytes
@@ -35,7 +35,7 @@ class Block:
     places: list[tuple[int, bytes]] | None = None
 
     def place(self, index: int) -> tuple[int, bytes]:
-        """Offset and bytes of the event at `index`: looked for only when somebody asks."""
+        """Return the offset and bytes of the event at `index`, located at the first call."""
         if self.places is None:
             self.places = _places(self.text, self.offset, len(self.events)) or [
                 (item.offset, item.text)
@@ -46,9 +46,9 @@ class Block:
 
 
 def decode(path: Path, damage: Damage, limits: Limits = LIMITS) -> Iterator[Block]:
-    """Yield the events of an hour file block by block, in bounded memory, whatever is in the file.
+    """Yield the events of an hour file block by block, in bounded memory for any content.
 
-    What is wrong with the file as a whole (broken gzip, a limit exceeded) is added to `damage`.
+    Defects of the file as a whole (broken gzip, a limit exceeded) are added to `damage`.
     """
     offset = gathered = 0
     pieces: list[bytes] = []
@@ -80,10 +80,10 @@ def decode(path: Path, damage: Damage, limits: Limits = LIMITS) -> Iterator[Bloc
 
 
 def read_block(text: bytes, offset: int, patient: int = 0) -> Block | None:
-    """Read text that ends where a line ends, or where nothing more is to come.
+    """Decode text that ends with a line or with the file.
 
-    If an event of many lines may have begun in the last `patient` bytes, the block ends before it; None if
-    nothing is left then.
+    If an event of many lines may have begun in the last `patient` bytes, the block ends before it; return
+    None if that leaves nothing.
     """
     if (events := _clean(text)) is not None:
         return Block(offset, text, events)
@@ -102,9 +102,9 @@ def _block(text: bytes, offset: int, salvaged: list[Salvaged]) -> Block:
 
 
 def _events(text: bytes, offset: int) -> Iterator[Salvaged]:
-    """Every whole event: first those that have a line, then those over several lines in what is between.
+    """Yield every whole event; those within a line take precedence over those that span lines in between.
 
-    In this order no damaged line can draw a whole one after it into what it takes for an event.
+    So a damaged line cannot absorb a whole event after it.
     """
     for gap, at, event in gaps(text, offset, _on_a_line(text, offset)):
         yield from _over_lines(gap, at)
@@ -113,9 +113,9 @@ def _events(text: bytes, offset: int) -> Iterator[Salvaged]:
 
 
 def _on_a_line(text: bytes, offset: int) -> Iterator[Salvaged]:
-    """Every whole event within a line. Only a line feed ends one: other whitespace may stand in an event."""
+    """Yield every whole event within a line. Only a line feed ends a line, not other whitespace."""
     at = 0
-    while match := TYPE.search(text, at):  # lines without a type are not even looked at
+    while match := TYPE.search(text, at):  # lines without a type are skipped
         begin = text.rfind(b"\n", at, match.start()) + 1 or at
         end = text.find(b"\n", match.end())
         at = end if end >= 0 else len(text)
@@ -133,7 +133,7 @@ def _over_lines(text: bytes, offset: int) -> Iterator[Salvaged]:
 
 
 def _between(text: bytes, offset: int) -> Iterator[Fragment]:
-    """What stands between two events: line by line, unless there are many lines."""
+    """Yield the fragments between two events: one per line, or a single one for many lines."""
     if text.count(b"\n") > STRETCH_LINES:
         yield from fragments(text, offset)
         return
@@ -143,14 +143,14 @@ def _between(text: bytes, offset: int) -> Iterator[Fragment]:
 
 
 def _unfinished(text: bytes, begin: int, patient: int) -> int:
-    """Where in the last `patient` bytes of `text`, but not before `begin`, an event may have begun."""
+    """Return where in the last `patient` bytes, from `begin` on, an event may begin; else the length."""
     earliest = max(begin, len(text) - max(patient, 0))
     brace = text.find(b"{", earliest)
     return len(text) if brace < 0 else max(earliest, text.rfind(b"\n", 0, brace) + 1)
 
 
 def _clean(text: bytes) -> list[Event] | None:
-    """All events of clean text, one after the other with or without line ends between, or None."""
+    """Decode clean text, with or without line feeds between its events; None if it is not clean."""
     try:
         events = decoder.decode_lines(text)
     except UNREADABLE:
@@ -160,7 +160,7 @@ def _clean(text: bytes) -> list[Event] | None:
 
 
 def _places(text: bytes, offset: int, events: int) -> list[tuple[int, bytes]] | None:
-    """Where the events of clean text are, if each has a line of its own."""
+    """Return offset and bytes of each event of clean text; None unless each has a line of its own."""
     places = []
     for line in text.split(b"\n"):
         if line and not line.isspace():
@@ -170,13 +170,13 @@ def _places(text: bytes, offset: int, events: int) -> list[tuple[int, bytes]] | 
 
 
 def _without_lines(text: bytes, offset: int, longest: int) -> Block | None:
-    """Read as much as can be decided of text without a line's end; None while more of it is needed.
+    """Decode as much as possible of text without a line feed; return None if more text is needed.
 
-    Of text longer than `longest` without an event all but the last quarter counts as no event.
+    If text longer than `longest` has no event, all but its last `longest // 4` bytes becomes a fragment.
     """
     end = len(text)
     for _ in range(8):
-        # A brace pair within a string is not where an event ends; the one before it may be.
+        # A brace pair may be within a string; then the one before it is tried.
         end = text.rfind(b"}{", 0, end)
         if end < 0:
             break
@@ -186,7 +186,7 @@ def _without_lines(text: bytes, offset: int, longest: int) -> Block | None:
         return None
     salvaged = list(whole_events(text, offset))
     if salvaged:
-        text = text[: salvaged[-1].end - offset]  # more of what follows may be to come
+        text = text[: salvaged[-1].end - offset]  # the rest may be incomplete
     elif len(text) > longest:
         text = text[: -(longest // 4)]  # an event may have begun shortly before the end
     else:

@@ -1,4 +1,4 @@
-"""Hour files into the lake: over HTTP or from a folder, verified and whole, or not at all."""
+"""Fetching of hour files into the lake, over HTTP or from a folder: verified and stored atomically."""
 
 import hashlib
 import shutil
@@ -47,10 +47,10 @@ from pipeline.sources.urls import check_url, is_url, shown_address
 
 @dataclass(frozen=True)
 class FetchSettings(DownloadSettings):
-    """How hour files are fetched.
+    """Settings for fetching hour files.
 
     `base` is the archive's address (http or https) or a local folder, flat or with `YYYY/MM/DD/` folders;
-    `connections` is how many hours are fetched at a time.
+    `connections` is the number of hours fetched concurrently.
     """
 
     base: str = field(default=ARCHIVE, repr=False)  # it may hold a password
@@ -74,18 +74,18 @@ class FetchSettings(DownloadSettings):
 
     @property
     def is_http(self) -> bool:
-        """Whether the base is an address, not a folder."""
+        """Return whether the base is an address, not a folder."""
         return is_url(self.base)
 
 
-# A look whether the archive is there at all: seconds, not the minutes that an hour file is worth.
+# The probe waits for seconds, not for the minutes allowed for an hour file.
 PROBING = DownloadSettings(
     attempts=3, backoff=0.5, connect_timeout=5.0, read_timeout=10.0, attempt_timeout=10.0
 )
 
 
 def probe(settings: FetchSettings) -> None:
-    """Raise at once if the archive cannot be reached; any answer from it will do."""
+    """Raise within seconds if the archive cannot be reached; any HTTP status counts as reached."""
     if not settings.is_http:
         if not Path(settings.base).is_dir():
             raise FileNotFoundError(
@@ -116,7 +116,7 @@ def require_some_hour(
 ) -> None:
     """Raise if most hours of these days are missing, none was found and the home has none of other days.
 
-    The address is wrong then, or the days are. A home with hours may ask for days that the archive lacks.
+    Then the address or the days are wrong. A home with hours may ask for days that the archive lacks.
     """
     found = statuses["ok"] + statuses["damaged"]
     if found or statuses["missing"] <= statuses["failed"] or _has_hours(lake):
@@ -132,39 +132,39 @@ def _has_hours(lake: Lake) -> bool:
     return any(lake.gharchive_raw.rglob("*.json.gz")) or any(lake.github_events.rglob("*.parquet"))
 
 
-LONGEST_FETCH = 3600.0  # seconds that a day waits for another process which fetches it
-# Two rounds of the usual connections: with the waits between tries, a minute or so of silence.
+LONGEST_FETCH = 3600.0  # seconds to wait for another process that fetches the same day
+# Two rounds of the default connections: with the waits between tries, about a minute.
 LONGEST_STREAK = 8
 
 
 @dataclass
 class Streak:
-    """Hours in a row for which the archive could not be reached; after the longest, the rest is given up."""
+    """Circuit breaker that counts consecutive hours for which the archive could not be reached."""
 
     hours: int = 0
     reason: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, error: Exception | None) -> None:
-        """What came of an hour that was asked for."""
+        """Record the outcome of a request for an hour; None is success."""
         with self.lock:
             self.hours = self.hours + 1 if isinstance(error, UnreachableError) else 0
             self.reason = str(error)
 
     @property
     def so_far(self) -> tuple[int, str]:
-        """How many hours it is, and why the last failed: a streak that goes on elsewhere begins so."""
+        """The hours so far and the last error, to continue the streak in another process."""
         return self.hours, self.reason
 
     def check(self) -> None:
-        """Raise where asking for one more hour is useless."""
+        """Raise `GivenUpError` after `LONGEST_STREAK` hours."""
         with self.lock:
             if self.hours >= LONGEST_STREAK:
                 raise GivenUpError(f"not asked for: {self.hours} hours in a row failed ({self.reason})")
 
 
 class GivenUpError(DownloadError):
-    """The archive went away; what is left is asked for the next time."""
+    """The archive became unreachable; the remaining hours are left to the next run."""
 
 
 def fetch_day(
@@ -175,11 +175,11 @@ def fetch_day(
     now: datetime | None = None,
     streak: Streak | None = None,
 ) -> list[HourFile]:
-    """Bring a day's hour files into the lake, as far as they can be had, and say what came of every hour.
+    """Fetch a day's hour files into the lake, as far as they are available; return a note on every hour.
 
-    A file that is unchanged at the source is not fetched again, one that was replaced is. An hour that fails
-    costs no other; run again to complete the day. Of two runs that want the same day the second waits.
-    `now` is the time to judge by, naive times being UTC. `streak` is what the days before left.
+    A file that is unchanged at the source is not fetched again, a replaced one is. A failed hour does not
+    affect the others; run again to complete the day. A second run that wants the same day waits for the
+    first. `now` is the reference time, UTC if naive. `streak` continues that of earlier days.
     """
     streak = streak or Streak()
     now = now or datetime.now(UTC)
@@ -211,7 +211,7 @@ def fetch_day(
 
 
 def held_day(day: date, lake: Lake) -> list[HourFile]:
-    """The hours of a day as they are known without asking."""
+    """Return the notes on a day's hours without a request to the source."""
     return [
         load_knowledge(lake, day, hour) or HourFile(day, hour, "failed", "not fetched yet")
         for hour in hours_of_day(day)
@@ -219,7 +219,7 @@ def held_day(day: date, lake: Lake) -> list[HourFile]:
 
 
 def hour_is_wanted(lake: Lake, file: HourFile) -> bool:
-    """Whether an hour is still to be had."""
+    """Return whether an hour must still be fetched."""
     return file.status == "failed" or (file.status == "ok" and not _is_held(lake, file))
 
 
@@ -236,7 +236,7 @@ def _fetch_hour(
     now: datetime,
     streak: Streak,
 ) -> tuple[HourFile, str]:
-    """The note on an hour after asking for it, and what went wrong, if anything."""
+    """Request an hour; return its note and an error message, empty on success."""
     asked_at = now.replace(tzinfo=None)
     try:
         part = Part(raw_path(lake, day, hour))
@@ -256,7 +256,7 @@ def _fetch_hour(
         except (DownloadError, OSError) as error:
             if not isinstance(error, GivenUpError):
                 streak.note(error)
-            # The source cannot take back an hour that was verified: the day keeps what it has.
+            # A verified hour is kept, whatever the source answers now.
             trouble = str(error)
             file = held or _not_had(day, hour, error, now)
             if isinstance(error, LesserError):
@@ -283,41 +283,41 @@ def _not_had(day: date, hour: int, error: Exception, now: datetime) -> HourFile:
 
 
 class LesserError(DownloadError):
-    """The source has the hour with less than is held; the message says how much less."""
+    """The source's file of an hour has less than the held one; the message says how much less."""
 
 
-# A replacement with fewer of the events that are held is no correction of the hour.
+# A replacement with a smaller share of the held number of events is rejected.
 LEAST_SHARE_OF_EVENTS = 0.9
 
 
 class _HourExaminer:
-    """Takes gzip that is no web page; in place of an hour that is held, only a whole one with as many events.
+    """Acceptance check: gzip, not a web page; a held hour is replaced only by a whole one of similar size.
 
-    The archive itself has hours with broken gzip, of which the reader salvages what it can, and empty ones.
-    Such a file is taken if nothing is held and the source is certain to have it so: its MD5 agrees, or it
-    comes twice. So is a file of which nothing tells where it ends, if it comes twice.
+    The archive itself has empty hours and hours with broken gzip, from which the reader salvages events.
+    Such a file is accepted if no hour is held and the source certainly has it so: its MD5 agrees, or it
+    arrives twice. So is a file without any mark of its end, if it arrives twice.
     """
 
     def __init__(self, part: Part, lake: Lake, held: HourFile | None) -> None:
         self.part, self.lake, self.held = part, lake, held
         self.rejected = ""  # MD5 of the last file that was not whole
-        self.events = 0  # of a file that is compared with the one held
+        self.events = 0  # of the file compared with the held one
         self.check = GzipCheck(thorough=True)
 
     def begin(self, hashed: bool) -> None:
-        """The MD5 tells whether nothing was lost on the way; without it the gzip has to."""
+        """Start a file; unless `hashed` (the MD5 proves the transfer), its gzip is checked as a whole."""
         self.check = GzipCheck(thorough=self.held is not None or not hashed)
         self.events = 0
 
     def feed(self, piece: bytes) -> None:
-        """Stop at the first bytes of what is not gzip."""
+        """Check the next bytes; raise `TryAgainError` if they are not gzip."""
         try:
             self.check.feed(piece)
         except NotGzipError as error:
             raise TryAgainError(str(error)) from None
 
     def end(self, arrival: Arrival) -> None:
-        """Reject what is less than it should be."""
+        """Raise if the file is a web page, incomplete or worse than the held one."""
         problem = self.check.problem()
         if not arrival.bytes or len(self.check.begin) < 2:
             raise TryAgainError(problem)
@@ -338,7 +338,7 @@ class _HourExaminer:
             raise LesserError(f"{problem}; the hour that is held is better{self._keep_aside()}")
 
     def _lack_of_events(self) -> str:
-        """Say what keeps a whole file from being an hour: no text, or fewer events than are held."""
+        """Return why a whole file is rejected: no text, or too few events; empty if it is accepted."""
         if self.held is None:
             return "" if self.check.text else "no text in the gzip"
         self.events, held = count_events(self.part.path), count_held_events(self.lake, self.held)
@@ -347,7 +347,7 @@ class _HourExaminer:
         return f"the file at the source has {self.events:,} events, and {held:,} are held"
 
     def _keep_aside(self) -> str:
-        """Keep a smaller file with events beside the raw ones, and say where."""
+        """Keep a smaller file that has events beside the raw ones; return words about its path."""
         if not self.events or self.held is None:
             return ""
         aside = smaller_path(self.lake, self.held.day, self.held.hour)
@@ -434,7 +434,7 @@ def _copy(source: Path, part: Part, examiner: _HourExaminer) -> Arrival:
 def fetching_slot(
     lake: Lake, settings: FetchSettings, work: str, log: Log | None = None
 ) -> AbstractContextManager[object]:
-    """Hold one of the home's slots for fetching from an archive; a folder has no need of them."""
+    """Hold one of the home's slots for fetching from an archive; a folder needs none."""
     if not settings.is_http:
         return nullcontext()
     slots = [lake.lock("slots", "gharchive", str(number)) for number in range(FETCHING_SLOTS)]
@@ -442,4 +442,4 @@ def fetching_slot(
     return hold_one_of(slots, happening, work, LONGEST_WAIT_FOR_A_SLOT, log)
 
 
-FETCHING_SLOTS = 2  # each fetches over four connections: more is no kindness to the archive
+FETCHING_SLOTS = 2  # each uses four connections; more would burden the archive

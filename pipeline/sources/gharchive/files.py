@@ -1,4 +1,4 @@
-"""The note on an hour's file, stored beside it, and where both are kept in the lake."""
+"""The note on an hour's file (`.known.json`), stored beside it, and the paths of both in the lake."""
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
@@ -26,7 +26,7 @@ class HourFile:
     bytes: int | None = None
     etag: str | None = None
     md5: str | None = None
-    fetched_at: datetime | None = None  # naive UTC; of a file not had, when it was last asked for
+    fetched_at: datetime | None = None  # naive UTC; for an absent file, the last request
 
     def __post_init__(self) -> None:
         if self.status == "ok" and (self.bytes is None or self.bytes < 0 or self.md5 is None):
@@ -42,12 +42,12 @@ note_decoder = msgspec.json.Decoder(HourFile)
 
 
 def raw_folder(lake: Lake, day: date) -> Path:
-    """Folder of one day's hour files."""
+    """Return the folder of a day's hour files."""
     return lake.gharchive_raw / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}"
 
 
 def raw_path(lake: Lake, day: date, hour: int) -> Path:
-    """Where an hour's file is kept."""
+    """Return the path of an hour's file."""
     return raw_folder(lake, day) / file_name(day, hour)
 
 
@@ -58,7 +58,7 @@ def smaller_path(lake: Lake, day: date, hour: int) -> Path:
 
 
 def knowledge_path(lake: Lake, day: date, hour: int) -> Path:
-    """Where the note on an hour's file is kept."""
+    """Return the path of the note on an hour's file."""
     return raw_folder(lake, day) / f"{file_name(day, hour)}.known.json"
 
 
@@ -71,9 +71,9 @@ def store_knowledge(lake: Lake, file: HourFile) -> None:
 
 
 def load_knowledge(lake: Lake, day: date, hour: int) -> HourFile | None:
-    """The note on an hour's file, or None; a file put there by hand is looked at and gets one.
+    """Return the note on an hour's file, or None; for a file put there by hand, a new one (not stored).
 
-    A note that cannot be read is as absent, and a file that is not gzip is no hour, whoever put it there.
+    An unreadable note counts as absent. A file that does not begin as gzip is `failed`.
     """
     path, note = raw_path(lake, day, hour), stored_note(lake, day, hour)
     if not path.exists():
@@ -86,7 +86,7 @@ def load_knowledge(lake: Lake, day: date, hour: int) -> HourFile | None:
         what = f"begins with {begin!r}, not gzip" if begin else "is empty"
         return HourFile(day, hour, "failed", f"the file in the lake {what}", fetched_at=changed)
     if note is not None and note.status == "ok":
-        # A file younger than its note was put there by hand, or by a fetch that was killed before its note.
+        # A file newer than its note was put there by hand, or by a fetch killed before it wrote the note.
         if (
             note.bytes == facts.st_size
             and facts.st_mtime_ns <= knowledge_path(lake, day, hour).stat().st_mtime_ns
@@ -98,7 +98,7 @@ def load_knowledge(lake: Lake, day: date, hour: int) -> HourFile | None:
 
 
 def stored_note(lake: Lake, day: date, hour: int) -> HourFile | None:
-    """What the note beside an hour's file says, or None if there is none, or none of ours."""
+    """Read the note beside an hour's file; None if it is absent, malformed or about another hour."""
     try:
         file = note_decoder.decode(knowledge_path(lake, day, hour).read_bytes())
     except (FileNotFoundError, msgspec.MsgspecError, RecursionError):
@@ -107,6 +107,6 @@ def stored_note(lake: Lake, day: date, hour: int) -> HourFile | None:
 
 
 def md5_of(path: Path) -> str:
-    """MD5 of a file's bytes, as the archive's ETags have it."""
+    """Return the MD5 of a file in hexadecimal, as in the archive's ETags."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

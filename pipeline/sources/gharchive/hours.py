@@ -1,4 +1,4 @@
-"""The archive's hours: where they are, how files are named, which exist, when a missing one is settled."""
+"""The archive's hours: address, file names, existence, and when a missing one is final."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
@@ -9,11 +9,11 @@ FIRST_DAY = date(2011, 2, 12)  # of the archive
 PACIFIC = ZoneInfo("America/Los_Angeles")
 PACIFIC_DAYS = (date(2012, 3, 11), date(2014, 12, 31))
 SETTLED_AFTER = timedelta(hours=12)
-HOUR_FILE = re.compile(r"(\d{4}-\d\d-\d\d)-\d{1,2}\.json\.gz")  # its day
+HOUR_FILE = re.compile(r"(\d{4}-\d\d-\d\d)-\d{1,2}\.json\.gz")  # group 1: the day
 
 
 def file_name(day: date, hour: int) -> str:
-    """Name of an hour's file; the hour is not zero-padded, the archive refuses it otherwise."""
+    """Return the name of an hour's file, without zero-padding: the archive refuses padded hours."""
     return f"{day.isoformat()}-{hour}.json.gz"
 
 
@@ -22,7 +22,7 @@ def _named_in_pacific_time(day: date) -> bool:
 
 
 def exists(day: date, hour: int) -> bool:
-    """Whether the hour ever was: clocks that jump forward skip one hour of a Pacific-named day."""
+    """Return whether the hour exists: clocks that jump forward skip one hour of a Pacific-named day."""
     if not _named_in_pacific_time(day):
         return True
     wall = datetime.combine(day, time(hour))
@@ -31,17 +31,17 @@ def exists(day: date, hour: int) -> bool:
 
 
 def hours_of_day(day: date) -> list[int]:
-    """The hours of a day that exist in the archive: 24 of them, 23 on a day that skips one."""
+    """Return the hours of a day that exist in the archive: 24, or 23 on a day that skips one."""
     return [hour for hour in range(24) if exists(day, hour)]
 
 
 def end_of_hour(day: date, hour: int) -> datetime:
-    """When the hour was over, as an aware UTC time; of an hour that clocks repeat, its second end."""
+    """Return the end of an hour as an aware UTC time; of an hour that clocks repeat, its second end."""
     zone = PACIFIC if _named_in_pacific_time(day) else UTC
     begin = datetime.combine(day, time(hour), tzinfo=zone).replace(fold=1)
     return begin.astimezone(UTC) + timedelta(hours=1)
 
 
 def is_settled(day: date, hour: int, now: datetime) -> bool:
-    """Whether a file not published by `now` (aware) never will be: half a day after the hour's end."""
+    """Return whether a file absent at `now` (aware) is final: half a day after the hour's end."""
     return now - end_of_hour(day, hour) >= SETTLED_AFTER

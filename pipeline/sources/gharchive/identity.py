@@ -1,4 +1,4 @@
-"""What two copies of an event share: its identity, and the key by which copies are found."""
+"""Event identities, and the keys by which copies of an event are found."""
 
 import re
 from collections.abc import Sequence
@@ -16,23 +16,23 @@ PLAIN_IDS = re.compile(r"[1-9][0-9]{0,17}+(?:\n[1-9][0-9]{0,17}+)*+")  # each fi
 
 
 def event_identity(event: Event) -> bytes:
-    """Sixteen bytes that two copies of an event share: of type, id and time; with no id, of its content."""
+    """Return an event's 16-byte identity, from type, id and time, or from its content if it has no id."""
     if event.id in NO_ID:
         actor = event.actor.login if isinstance(event.actor, Actor) else event.actor
         repo = event.repo.name if event.repo is not None else None
         content = f"{event.type}\n{actor}\n{event.url}\n{event.created_at}\n{repo}".encode()
-        # A checksum is enough for the payload: it tells apart the few events that agree in all the rest.
+        # A checksum of the payload suffices: few events agree in everything else.
         return blake2b(content, digest_size=12).digest() + crc32(event.payload).to_bytes(4, "little")
     number = str(event.id)
     if PLAIN_IDS.fullmatch(number) and number.isdecimal():
-        # An id as the archive writes them is a word itself: only what many events share is hashed.
+        # A plain decimal id is a 64-bit word itself: only type and time, which many events share, are hashed.
         shared = _words[event.type] ^ _words[event.created_at]
         return (int(number) ^ shared).to_bytes(8) + shared.to_bytes(8)
     return blake2b(f"{event.type}\n{number}\n{event.created_at}".encode(), digest_size=16).digest()
 
 
 def event_identities(events: Sequence[Event]) -> bytes:
-    """The identities of events one after the other; at once if all have ids as the archive writes them."""
+    """Return the concatenated identities of events; vectorized if all ids are plain decimal numbers."""
     if events and events[0].id is None:  # as in all of the years without ids
         return b"".join(map(event_identity, events))
     ids = "\n".join([str(event.id) for event in events])
@@ -45,11 +45,11 @@ def event_identities(events: Sequence[Event]) -> bytes:
 
 
 def copy_keys(events: Sequence[Event], ids: bytes) -> bytes:
-    """What copies share, sixteen bytes each, from the identities `ids`.
+    """Return the keys by which copies are found, sixteen bytes each, from the identities `ids`.
 
-    An id says that two events are copies, whatever else they say. Where there is none, an event that was
-    spliced onto another owner's repository is no copy of the one it began as, and must not take its place: an
-    owner whom the event's address does not name counts as well.
+    With an id, the key is the identity. Without one, an event spliced onto another owner's repository is not
+    a copy of the original and must not replace it: an owner that the event's URL does not contain is part of
+    the key.
     """
     spliced = [
         (at, repository.owner)

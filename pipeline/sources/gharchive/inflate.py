@@ -1,4 +1,4 @@
-"""Inflating an hour file in pieces: every byte that can be had from gzip, whatever happened to it."""
+"""Tolerant inflation of an hour file in pieces: every byte that damaged gzip still yields."""
 
 import re
 import zlib
@@ -16,17 +16,17 @@ MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 # Small pieces stay in the processor's cache and in memory already mapped: twice as fast as large ones.
 READ_BYTES = 16_384
 PIECE_BYTES = 100_000
-HEAD_BYTES = 512  # what does not inflate so far is no member; real headers are far shorter
-UNJUDGED_BYTES = 16 << 20  # so much text is taken from a file of any size, whatever its ratio
+HEAD_BYTES = 512  # bytes tried at a possible header; real headers are far shorter
+UNJUDGED_BYTES = 16 << 20  # inflated bytes accepted from any file, whatever its ratio
 LISTED_NOTES = 20
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What no honest hour exceeds: beyond it a file is stopped, not believed.
+    """Upper limits of a plausible hour file, beyond which reading stops or text counts as damage.
 
-    `inflated_bytes` bounds the whole hour, `ratio` inflated against compressed bytes (judged beyond 16 MiB),
-    `event_bytes` what may pass without a whole event or a line's end.
+    `inflated_bytes` bounds the whole hour, `ratio` inflated to compressed bytes (applied beyond 16 MiB),
+    `event_bytes` the text without a whole event or a line feed.
     """
 
     inflated_bytes: int = 16 << 30
@@ -41,13 +41,13 @@ class Limits:
 
 @dataclass
 class Damage:
-    """What is wrong with a file itself: the first places one by one, of the others only how many they are."""
+    """Defects of a file itself: the first `LISTED_NOTES` in words, the others only counted."""
 
     listed: list[str] = field(default_factory=list)
     unlisted: int = 0
 
     def add(self, note: str) -> None:
-        """Note one place."""
+        """Record one defect."""
         if len(self.listed) < LISTED_NOTES:
             self.listed.append(note)
         else:
@@ -55,12 +55,12 @@ class Damage:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes for a person to read."""
+        """The defects in words."""
         return (*self.listed, *([f"{self.unlisted:,} more such places"] if self.unlisted else []))
 
 
 def inflate(path: Path, limits: Limits, damage: Damage) -> Iterator[bytes]:
-    """Yield the file's text in pieces; what is wrong with the file itself is added to `damage`."""
+    """Yield the file's text in pieces; add defects of the file itself to `damage`."""
     size = path.stat().st_size
     bound = min(limits.inflated_bytes, max(limits.ratio * size, UNJUDGED_BYTES))
     total = 0
@@ -82,12 +82,12 @@ def inflate(path: Path, limits: Limits, damage: Damage) -> Iterator[bytes]:
 
 
 def _members(file: BinaryIO, size: int, damage: Damage) -> Iterator[bytes]:
-    """The text of all members, broken ones as far as they go.
+    """Yield the text of all members, broken ones as far as they can be inflated.
 
-    Where a broken member ends is not known: it may have gone on far into others before the break shows. So
-    the next one is looked for from its beginning on, and some bytes are inflated again. In a file of headers
-    within headers that would be without end: once eight times the file's bytes were followed in vain, members
-    are only looked for behind the break.
+    The end of a broken member is unknown: it may have run far into others before the error shows. So the
+    search for the next one starts just after its beginning, and some bytes are inflated again. To bound the
+    work in a file of nested headers, the search starts behind the break once eight times the file's bytes
+    were inflated in vain.
     """
     in_vain = 0
     start: int | None = 0
@@ -102,13 +102,13 @@ def _members(file: BinaryIO, size: int, damage: Damage) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Break:
-    """The place of the byte at which a member breaks."""
+    """Offset of the byte at which a member breaks."""
 
     at: int
 
 
 def _member(file: BinaryIO, start: int, damage: Damage) -> Generator[bytes, None, int | Break | None]:
-    """Inflate the member at `start`; return where the next one begins, or where this one breaks."""
+    """Inflate the member at `start`; return the offset of the next one, its `Break`, or None at the end."""
     file.seek(start)
     inflater = isal_zlib.decompressobj(GZIP)
     produced = 0
@@ -152,9 +152,9 @@ def _member(file: BinaryIO, start: int, damage: Damage) -> Generator[bytes, None
 
 
 def _last_words(file: BinaryIO, start: int, produced: int) -> Generator[bytes, None, int]:
-    """What a broken member still says after its first `produced` bytes; return the place of the break.
+    """Yield the rest of a broken member after its first `produced` bytes; return the offset of the break.
 
-    A failing call keeps what it had inflated to itself, so what it fails on is fed in ever smaller parts.
+    A failing call discards what it had inflated, so its input is fed again in ever smaller parts.
     """
     inflater = zlib.decompressobj(GZIP)
     skip, position, step = produced, start, READ_BYTES
@@ -185,12 +185,12 @@ def _byte_by_byte(inflater: "zlib._Decompress", part: bytes) -> bytes:
         while more := inflater.decompress(inflater.unconsumed_tail, 1):
             words += more
     except zlib.error:
-        pass  # what breaks the stream: what came before it is what was asked for
+        pass  # expected: the bytes before the break are the result
     return bytes(words)
 
 
 def _next_member(file: BinaryIO, position: int) -> int | None:
-    """Where the next gzip member that gives any text seems to begin, from `position` on."""
+    """Return the offset of the next likely gzip member from `position` on, or None."""
     overlap = 3
     file.seek(position)
     window = file.read(READ_BYTES)
@@ -206,7 +206,7 @@ def _next_member(file: BinaryIO, position: int) -> int | None:
 
 
 def _begins_member(head: bytes) -> bool:
-    """Whether the bytes from a magic number on inflate: most of those that only look like one do not."""
+    """Return whether the bytes from a magic number on inflate; most chance matches do not."""
     try:
         zlib.decompressobj(GZIP).decompress(head, 1)
     except zlib.error:

@@ -1,7 +1,7 @@
-"""The reading of one hour file: its rows, its quarantine and its events' identities, kept beside the file.
+"""The parse result ("reading") of one hour file: rows, quarantine and event keys, stored beside the file.
 
-A reading depends on the file and the rules alone, so it is made once, survives the raw file, and a day is put
-together from readings whenever one of them changes.
+A reading depends only on the file, the rules and the limits. It is made once and outlives the raw file; a day
+is assembled from its readings whenever one of them changes.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ from pipeline.sources.gharchive.identity import KEY_BYTES, NO_ID, copy_keys, eve
 from pipeline.sources.gharchive.inflate import Damage, Limits
 from pipeline.sources.gharchive.normalize import EventRules, resolve, tells_who_and_when
 
-READER = 3  # raised when the same file would be read differently, so that older readings are made anew
+READER = 3  # increase it when the same file would be read differently, to invalidate older readings
 EXCERPT_BYTES = 400
 FLUSH_CELLS = 400_000
 LISTED_FRAGMENTS = 10_000
-FEW_EVENTS = 16_384  # copies among so few take no memory that matters
+FEW_EVENTS = 16_384  # the memory of copies among so few is negligible
 EVENT_SCHEMA = GITHUB_EVENTS.types
 QUARANTINE_SCHEMA = QUARANTINE.types
 REPEATED = ("type", "kind", "file", "reason")
@@ -42,7 +42,7 @@ KEPT, IGNORED, QUARANTINED = range(3)
 
 @dataclass(frozen=True)
 class Counts:
-    """Where the events of a file went."""
+    """A file's events, counted by outcome."""
 
     events: int = 0
     kept: int = 0
@@ -52,13 +52,13 @@ class Counts:
 
     @property
     def readable(self) -> int:
-        """The distinct events that could be read."""
+        """The number of distinct readable events."""
         return self.kept + self.ignored
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What came of reading one file on its own, before its neighbours are looked at."""
+    """Stored parse result of one file, before deduplication against other files."""
 
     folder: Path
     counts: Counts
@@ -67,42 +67,42 @@ class Reading:
 
     @property
     def events(self) -> Path:
-        """The rows kept, in the file's order."""
+        """Path of the rows kept, in the file's order."""
         return self.folder / "events.parquet"
 
     @property
     def quarantine(self) -> Path:
-        """What is not an event, or is one without a row; there is no file when there is no such thing."""
+        """Path of fragments and of events without a row; the file is absent if there are none."""
         return self.folder / "quarantine.parquet"
 
     @property
     def keys(self) -> Path:
-        """The identity of each distinct event, ascending, with its fate and its row in that fate's table."""
+        """Path of the distinct events' keys, ascending, with outcome and row in that outcome's table."""
         return self.folder / "keys.u64"
 
     @property
     def tables(self) -> list[Path]:
-        """All that a reading consists of besides its note."""
+        """Paths of a reading's files except its note."""
         return [self.events, self.keys, *([self.quarantine] if self.counts.quarantined else [])]
 
     def load_keys(self) -> np.ndarray:
-        """The keys as (4, distinct events): two words of identity, the first ascending, fate and row."""
+        """Return the keys as (4, distinct events): two words of identity (first ascending), outcome, row."""
         return np.fromfile(self.keys, dtype=np.uint64).reshape(4, -1)
 
 
 def readings_folder(lake: Lake, day: date) -> Path:
-    """Where the readings of a day's files are kept, one folder each: its hour, and what it depends on."""
+    """Return the folder of a day's readings, which has a subfolder for each hour and signature."""
     return raw_folder(lake, day) / "readings"
 
 
 def reading_folder(lake: Lake, file: HourFile, depends: dict[str, object]) -> Path:
-    """Where the reading with this signature is kept, and no other: what is there never changes."""
+    """Return the folder of the reading with this signature; its content never changes."""
     digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()
     return readings_folder(lake, file.day) / f"{file.hour}-{digest[:16]}"
 
 
 def signature(file: HourFile, rules: EventRules, limits: Limits) -> dict[str, object]:
-    """What a reading depends on: it holds as long as this stays the same."""
+    """Return the inputs of a reading; it is valid as long as they stay the same."""
     return {
         "reader": READER,
         "md5": file.md5,
@@ -114,13 +114,13 @@ def signature(file: HourFile, rules: EventRules, limits: Limits) -> dict[str, ob
 
 
 def load_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading | None:
-    """The stored reading of a file, or None if there is none, or one of another file or under other rules."""
+    """Load the stored reading of this file content under these rules and limits, or None."""
     stored = _stored(reading_folder(lake, file, signature(file, rules, limits)))
     return None if stored is None else stored[0]
 
 
 def has_reading(lake: Lake, file: HourFile) -> bool:
-    """Whether this very file was read, under whatever rules: then the raw file may be gone."""
+    """Return whether this file content was read under any rules: then the raw file may be absent."""
     return _reading_under_any_rules(lake, file) is not None
 
 
@@ -132,7 +132,7 @@ def _reading_under_any_rules(lake: Lake, file: HourFile) -> Reading | None:
 
 
 def count_held_events(lake: Lake, file: HourFile) -> int:
-    """Count the distinct events of an hour that is held: as it was read, or else in its raw file."""
+    """Count the distinct readable events of a held hour, from its reading or else its raw file."""
     reading = _reading_under_any_rules(lake, file)
     if reading is None:
         return count_events(raw_path(lake, file.day, file.hour))
@@ -140,7 +140,7 @@ def count_held_events(lake: Lake, file: HourFile) -> int:
 
 
 def count_events(path: Path) -> int:
-    """Count the distinct events of an hour file of which a type, an actor and a time can be read."""
+    """Count the distinct events of an hour file that have a readable type, actor and time."""
     counted: set[bytes] = set()
     for block in decode(path, Damage()):
         keys = copy_keys(block.events, event_identities(block.events))
@@ -153,10 +153,9 @@ def count_events(path: Path) -> int:
 
 
 def _stored(folder: Path) -> tuple[Reading, str | None] | None:
-    """The reading in a folder and the MD5 of its file; None if there is none that is whole.
+    """Load the reading in a folder and the MD5 of its source file; None if it is absent or damaged.
 
-    A note that does not say what a reading's note says, and tables unlike the note, are as none: whoever
-    wants the reading makes it anew.
+    A malformed note or a wrong checksum counts as damage; the caller then makes the reading again.
     """
     try:
         note = note_decoder.decode((folder / "reading.json").read_bytes())
@@ -169,7 +168,7 @@ def _stored(folder: Path) -> tuple[Reading, str | None] | None:
 
 
 class Note(msgspec.Struct):
-    """What is stored with a reading: what it depends on, its counts, and its tables' checksums."""
+    """Stored metadata of a reading: its signature, its counts, its defects and its tables' checksums."""
 
     signature: dict[str, Any]
     checksums: list[int]
@@ -186,16 +185,16 @@ def _checksum(path: Path) -> int:
 
 
 def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits = LIMITS) -> Reading:
-    """Read an hour's file and store the reading, whole or not at all; one that it replaces is removed.
+    """Parse an hour's file and store the reading atomically; remove readings that it replaces.
 
-    Two runs may make the same one: a day's first hour is held against the last of the day before. Nothing is
-    flushed to the disk: while the raw file is there, a reading lost with the power is made anew.
+    Two runs may make the same one: a day's first hour is compared with the last of the day before. Nothing
+    is flushed to disk: as long as the raw file exists, a reading lost in a power cut can be made again.
     """
     tables = read_file(raw_path(lake, file.day, file.hour), file.name, rules, limits)
     depends = signature(file, rules, limits)
     folder = reading_folder(lake, file, depends)
     temporary = temporary_name(folder)
-    shutil.rmtree(temporary, ignore_errors=True)  # of a killed process that had our number
+    shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process with our process id
     temporary.mkdir(parents=True)
     reading = Reading(temporary, tables.counts, tables.damage, tables.damaged)
     write_part(tables.events, reading.events)
@@ -220,15 +219,15 @@ def make_reading(lake: Lake, file: HourFile, rules: EventRules, limits: Limits =
 def write_part(frame: pl.DataFrame, path: Path) -> None:
     """Write events or quarantine as Parquet, the same bytes each time.
 
-    An hour of the early archive is so small that the writing counts: only columns of few values are tried as
-    dictionaries, and Snappy starts at once.
+    Early hours are so small that writing time matters: only columns of few values are dictionary-encoded,
+    and Snappy needs no set-up.
     """
     repeated = [name for name in REPEATED if name in frame.columns]
     pq.write_table(frame.to_arrow(), path, compression="snappy", use_dictionary=repeated, store_schema=False)
 
 
 def flush_reading(reading: Reading) -> None:
-    """See that a reading is on the disk: then it can outlive the raw file."""
+    """Flush a reading to disk (fsync), so that the raw file can be deleted."""
     for path in (*reading.tables, reading.folder / "reading.json"):
         with path.open("rb+") as file:
             os.fsync(file.fileno())
@@ -236,7 +235,7 @@ def flush_reading(reading: Reading) -> None:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of one file, as read."""
+    """The tables of one file, in memory."""
 
     events: pl.DataFrame
     quarantine: pl.DataFrame
@@ -247,23 +246,23 @@ class Tables:
 
 
 def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS) -> Tables:
-    """Read one hour file: every event is kept, ignored, a duplicate or quarantined, and counted as that.
+    """Parse one hour file: each event is kept, ignored, a duplicate or quarantined, and counted as such.
 
-    Of copies the first that can be read stays. Most files have few, so that they are dropped at the end; once
-    a file shows to have many, they are dropped as they come: memory follows what is kept.
+    Of copies the first readable one stays. Most files have few, which are dropped at the end. Once a file
+    turns out to have many, they are dropped as they come, which bounds memory by the distinct events.
     """
     kinds = rules.kinds
     damage = Damage()
     events, quarantine = Rows(EVENT_SCHEMA, name), Rows(QUARANTINE_SCHEMA, name)
     cells = events.cells
     keys, fates = bytearray(), bytearray()  # of every event that is not dropped
-    origins: list[int] = []  # of each row of the quarantine, the number of the event; -1 of what is none
-    read: set[bytes] | None = None  # keys of what is kept or ignored, once copies are dropped as they come
-    unread: set[bytes] = set()  # keys of what is quarantined, from then on
+    origins: list[int] = []  # event index of each row of the quarantine; -1 for a fragment
+    read: set[bytes] | None = None  # keys of kept and ignored events, once copies are dropped as they come
+    unread: set[bytes] = set()  # keys of quarantined events, from then on
     look_again = FEW_EVENTS
     copies = 0
     fragments, unlisted_bytes = 0, 0
-    first_unlisted = 0  # where the first fragment is that has no row of its own
+    first_unlisted = 0  # offset of the first fragment without a row of its own
 
     for block in decode(path, damage, limits):
         ids = event_identities(block.events)
@@ -343,7 +342,7 @@ def read_file(path: Path, name: str, rules: EventRules, limits: Limits = LIMITS)
 
 
 class Rows:
-    """A table of one file, gathered row after row."""
+    """Builder of one file's table, row by row."""
 
     def __init__(self, schema: Mapping[str, pl.DataType | type[pl.DataType]], file: str) -> None:
         self.schema, self.file = schema, file
@@ -352,7 +351,7 @@ class Rows:
         self.frames: list[pl.DataFrame] = []
 
     def flush(self, least: int = FLUSH_CELLS) -> None:
-        """Put the cells into a frame, where they take less memory, if there are `least` of them."""
+        """Move the cells to a frame, which takes less memory, if there are at least `least`."""
         if len(self.cells) < least:
             return
         width = len(self.columns)
@@ -365,29 +364,29 @@ class Rows:
         self.cells.clear()
 
     def frame(self) -> pl.DataFrame:
-        """All rows."""
+        """Return all rows as one frame."""
         self.flush(least=0)
         return pl.concat(self.frames, rechunk=True) if len(self.frames) > 1 else self.frames[0]
 
 
 def _has_many_copies(keys: bytearray) -> bool:
-    """Whether more than one in sixteen of these keys has come before."""
+    """Return whether more than one in sixteen of these keys is a repetition."""
     words = np.frombuffer(keys, dtype=np.uint64)
     events = len(words) // 2
     return len(np.unique(words[::2] ^ words[1::2])) < events - events // 16
 
 
 def _keys_by_fate(keys: bytearray, fates: bytearray) -> tuple[set[bytes], set[bytes]]:
-    """The keys of events that could be read, and those of events that are quarantined."""
+    """Split keys into those of readable events and those of quarantined ones."""
     apart = np.frombuffer(bytes(keys), dtype=f"V{KEY_BYTES}")
     is_unread = np.frombuffer(bytes(fates), dtype=np.uint8) == QUARANTINED
     return set(apart[~is_unread].tolist()), set(apart[is_unread].tolist())
 
 
 def _best_copies(words: np.ndarray, is_unread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of keys (2, events): the events that stay, by key ascending; and whether each event stays.
+    """Choose one event per key (2, events): return their indices by ascending key, and a mask of all events.
 
-    Of copies that is the first that can be read, or else the first.
+    Of copies, the first readable one is chosen, or else the first.
     """
     order = np.argsort(words[0], kind="stable")
     stays = np.ones(len(order), dtype=bool)
@@ -402,5 +401,5 @@ def _best_copies(words: np.ndarray, is_unread: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _set_aside(offset: int, reason: str, text: bytes) -> tuple[int, str, int, str]:
-    """The cells of a row of the quarantine."""
+    """Return the cells of a row of the quarantine."""
     return offset, reason, len(text), text[:EXCERPT_BYTES].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""GH Archive as a source: the dataset `github`, and what the settings ask of the archive."""
+"""GH Archive as a source: the dataset `github`, and its settings."""
 
 from datetime import date
 
@@ -37,7 +37,7 @@ class GitHub(Source):
     shared_with_table = (subnetwork(),)
 
     def datasets(self, settings: Settings) -> list[DatasetSpec]:
-        """The dense subnetwork; its relations are the types of events that are associations."""
+        """Return the dense subnetwork as a dataset; its relations are the association event types."""
         return [
             DatasetSpec(
                 DATASET,
@@ -53,24 +53,24 @@ class GitHub(Source):
         ]
 
     def place(self, settings: Settings) -> Place:
-        """The archive itself, or a folder of its hour files."""
+        """Return the archive's address, or the folder of its hour files."""
         return Place(settings.gharchive_url, variable("gharchive_url"))
 
     def bring_shared(self, settings: Settings, work: str, log: Log | None = None) -> None:
-        """Bring the days of the window that another home has read."""
+        """Bring the days in use that another home has published."""
         bring_shared(settings.lake, *self.days(settings), work, log)
 
     def days(self, settings: Settings) -> tuple[date, date]:
-        """From the first day of earlier follows to the end of the window."""
+        """Return the first day of the follow history and the last day of the window."""
         return settings.github_history, settings.last_github_day()
 
     def version(self, settings: Settings) -> str:
-        """The version of the accounts of these days."""
+        """Return the content hash of these days' ledgers."""
         return version_of_days(settings.lake, *self.days(settings))
 
 
 def github_table(settings: Settings) -> EventTable:
-    """What the members of the stored subnetwork do among themselves."""
+    """Build the event table of the stored subnetwork."""
     lake = settings.lake
     split = Split(settings.github_split, settings.github_time_zone)
     table = subnetwork_table(lake.github_events, read_subnetwork(lake.github_subnetwork), split)
@@ -78,19 +78,19 @@ def github_table(settings: Settings) -> EventTable:
 
 
 def fetch_settings(settings: Settings) -> FetchSettings:
-    """Where and how hour files are fetched."""
+    """Return the settings for fetching hour files."""
     return FetchSettings(base=settings.gharchive_url, largest=settings.largest_hour)
 
 
 def event_rules(settings: Settings) -> EventRules:
-    """Which event types are kept, and as what."""
+    """Return the event types to keep, by kind."""
     return EventRules(
         communications=frozenset(settings.communications), associations=frozenset(settings.associations)
     )
 
 
 def subnetwork_rule(settings: Settings) -> SubnetworkRule:
-    """The rule of the dense subnetwork as the source's settings ask for it."""
+    """Return the membership rule of the dense subnetwork."""
     return SubnetworkRule(
         min_communications=settings.github_min_communications,
         min_associations=settings.github_min_associations,

@@ -1,4 +1,4 @@
-"""The version of days of the archive: another one if and only if what was read of them is another."""
+"""Content hash of archive days, used as their data version."""
 
 import hashlib
 from datetime import date, timedelta
@@ -8,7 +8,7 @@ from pipeline.sources.gharchive.account import account_path, read_account
 
 
 def version_of_days(lake: Lake, first: date, last: date) -> str:
-    """The version of the days from `first` to `last` as they were read, whenever they were fetched."""
+    """Return the SHA-256 of the ledgers of the days from `first` to `last`, without fetch times."""
     digest = hashlib.sha256()
     for number in range((last - first).days + 1):
         account = read_account(account_path(lake, first + timedelta(days=number)))

@@ -1,4 +1,4 @@
-"""Whether bytes that arrive piece by piece are gzip and whole: each member complete, its CRC right."""
+"""Incremental check that a stream of bytes is whole gzip: each member complete, its CRC right."""
 
 from isal import isal_zlib
 
@@ -16,22 +16,22 @@ class NotGzipError(ValueError):
 
 
 class GzipCheck:
-    """Is fed a file from its first byte on; `problem` says at any time what keeps it from being whole.
+    """Incremental gzip check, fed a file from its first byte; `problem` returns the defect so far.
 
-    Unless `thorough`, only the beginning is looked at, which costs next to nothing.
+    Unless `thorough`, only the beginning is inflated, at negligible cost.
     """
 
     def __init__(self, thorough: bool) -> None:
         self.thorough = thorough
         self.begin = b""
-        self.text = b""  # how the text within begins, blanks aside
+        self.text = b""  # first bytes of the inflated text, without leading blanks
         self._inflater = isal_zlib.decompressobj(GZIP)
         self._between_members = False
         self._broken = ""
         self._packed = self._inflated = 0
 
     def feed(self, piece: bytes) -> None:
-        """Look at the next bytes; raises `NotGzipError` as soon as they turn out to be something else."""
+        """Check the next bytes; raise `NotGzipError` as soon as they are not gzip."""
         if len(self.begin) < EXCERPT_BYTES:
             self.begin += piece[: EXCERPT_BYTES - len(self.begin)]
             if self.begin[: len(MAGIC)] != MAGIC[: len(self.begin)]:
@@ -42,7 +42,7 @@ class GzipCheck:
                 self._inflate(piece[at : at + STEP_BYTES])
 
     def problem(self) -> str:
-        """What is wrong if nothing more comes; nothing if the file is whole, as far as it was looked at."""
+        """Return the defect of a file that ends here; empty if it is whole, as far as it was checked."""
         if not self.begin:
             return "empty"
         if len(self.begin) < len(MAGIC):
@@ -54,7 +54,7 @@ class GzipCheck:
     def _inflate(self, packed: bytes) -> None:
         while packed:
             if self._between_members:
-                packed = packed.lstrip(b"\0")  # padding is no damage
+                packed = packed.lstrip(b"\0")  # NUL padding is allowed
                 if not packed:
                     return
                 self._inflater = isal_zlib.decompressobj(GZIP)
@@ -67,7 +67,7 @@ class GzipCheck:
                 return
 
     def _take(self, packed: bytes) -> bytes:
-        """Inflate within a member; return what follows it."""
+        """Inflate within a member; return the bytes that follow it."""
         while True:
             text = self._inflater.decompress(packed, PIECE_BYTES)
             self._inflated += len(text)
