@@ -27,8 +27,8 @@ class RawStep:
 class DatasetSpec:
     """One dataset, a lane of the pipeline.
 
-    `relations` has the dataset's own relations first. `build` makes the event table from the raw material in
-    the lake. A user's dataset with an invalid `dataset.toml` stays listed: `problem` says what to correct,
+    `relations` has the dataset's own relations first. `build` makes the event table from raw material that
+    is present. A user's dataset with an invalid `dataset.toml` stays listed: `problem` says what to correct,
     and `build` raises the same error.
     """
 

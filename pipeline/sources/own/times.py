@@ -10,7 +10,7 @@ YEARS = f"the years {EARLIEST.year} to {LATEST.year - 1}"
 # Units per second.
 UNIX_UNITS: dict[str, int] = {"unix_s": 1, "unix_ms": 1_000, "unix_us": 1_000_000}
 UNITS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-# A directive that reads an offset from UTC.
+# A format directive that parses an offset from UTC.
 OFFSET = re.compile(r"%(?:[:#]*z|\+)")
 DAY = 86_400
 

@@ -182,24 +182,24 @@ def damage(files: dict[str, list[bytes]], rng: np.random.Generator) -> None:
     def victims(count: int) -> list[str]:
         return list(islice(untouched, count))
 
-    for name in victims(5):  # two events glued on one line
+    for name in victims(5):  # two events joined on one line
         lines = files[name]
         lines[1:3] = [lines[1].rstrip(b"\n") + lines[2]]
-    for name in victims(4):  # an event cut mid-string and glued to the next
+    for name in victims(4):  # an event cut mid-string and joined to the next
         lines = files[name]
         lines[2:4] = [lines[2][: lines[2].index(b"https://") + 14] + lines[3]]
     for name in victims(3):  # a truncated last line
         files[name][-1] = files[name][-1][:-40]
     for name in victims(3):  # a run of NUL bytes between two events
         files[name][1] = b"\0" * 512 + files[name][1]
-    for name in victims(6):  # bytes that are no UTF-8 within a string
+    for name in victims(6):  # bytes that are not UTF-8 within a string
         files[name][0] = files[name][0].replace(b"https://", b"https://\xff\xfe", 1)
     for name in victims(8):  # the same event twice in one file
         files[name].insert(3, files[name][1])
     for name in victims(8):  # the last event of an hour again in the next file
         following = names[min(names.index(name) + 1, len(names) - 1)]
         files[following].insert(0, files[name][-1])
-    for name in victims(2):  # events that say nothing
+    for name in victims(2):  # events without content
         files[name].append(
             b'{"created_at":"2014-12-31T00:00:00-08:00","public":true,"type":"Event","actor":null}\n'
         )
