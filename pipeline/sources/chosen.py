@@ -1,4 +1,4 @@
-"""What the settings choose: which datasets, which variants of each, and which of these are trained first."""
+"""Selection by settings: the datasets, the variants of each, and the order of training."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from pipeline.sources.source import DatasetSpec
 from pipeline.text import printable, suggest_name
 from pipeline.variants import Variant, models_for
 
-PAPER_ONLY = ("epochs", "batch", "learning_rate")  # settings that reach no relational-event model
+PAPER_ONLY = ("epochs", "batch", "learning_rate")  # settings without effect on relational-event models
 
 
 def chosen_datasets(settings: Settings) -> list[DatasetSpec]:
-    """The datasets that LDG_DATASETS names, or every one without it."""
+    """Return the datasets that LDG_DATASETS names, or all of them if it is empty."""
     specs = {spec.name: spec for spec in registry(settings)}
     if unknown := [name for name in settings.datasets if name not in specs]:
         raise SettingError(
@@ -26,7 +26,7 @@ def chosen_datasets(settings: Settings) -> list[DatasetSpec]:
 def chosen_variants(
     specs: Sequence[DatasetSpec], settings: Settings
 ) -> list[tuple[DatasetSpec, Variant | RemVariant]]:
-    """What LDG_VARIANTS names of each dataset; a name must be that of a variant of one of them at least."""
+    """Return each dataset's variants that LDG_VARIANTS names; raise for a name that no dataset has."""
     every = [(spec, variant) for spec in specs for variant in models_for(spec.relations)]
     names = dict.fromkeys(variant.name for _, variant in every)
     for removal in filter(None, map(explain_removal, settings.variants)):
@@ -40,10 +40,10 @@ def chosen_variants(
 
 
 def check_used_settings(variants: Sequence[Variant | RemVariant]) -> list[str]:
-    """Return a warning for each line of a `.env` that reaches none of the chosen variants.
+    """Return a warning for each line of a `.env` that affects none of the chosen variants.
 
-    A setting given for this command alone, by an option or in the shell, is refused instead. Lines of a
-    `.env` go with every command on a home: those of the sample world are for DyRep and LDG.
+    A setting given for this command alone, by an option or in the shell, raises `SettingError` instead. A
+    `.env` serves every command on a home: the sample world's has settings for DyRep and LDG.
     """
     if not variants or any(isinstance(variant, Variant) for variant in variants):
         return []
@@ -63,7 +63,7 @@ def check_used_settings(variants: Sequence[Variant | RemVariant]) -> list[str]:
 
 
 def in_training_order(trainings: Sequence[tuple[DatasetSpec, Variant | RemVariant]]) -> list[list[str]]:
-    """`<dataset>/<variant>` of what waits for no other, each followed by those that use its weights."""
+    """Return chains of `<dataset>/<variant>`: an independent one, then those that use its weights."""
     of = {(spec.name, variant.key): variant.needs for spec, variant in trainings}
     chains: dict[tuple[str, str], list[str]] = {}
     for (dataset, key), needs in of.items():

@@ -14,11 +14,11 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection
 
-exchanges = threading.local()  # `deadline`: that of the exchange of this thread
+exchanges = threading.local()  # attribute `deadline`: that of this thread's exchange
 
 
 class Deadline:
-    """While entered, bounds what a `watched_session` does in this thread to `seconds` in all."""
+    """Context that bounds an exchange of a `watched_session` in this thread to `seconds` in all."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -36,13 +36,13 @@ class Deadline:
         self.timer.cancel()
 
     def watch(self, used: socket | None) -> None:
-        """Let `used` be the socket that is shut."""
+        """Set the socket to shut; if the time is over, shut it now."""
         self.socket = used
         if self.passed:
             self.shut()
 
     def shut(self) -> None:
-        """End the exchange."""
+        """End the exchange by shutting its socket."""
         self.passed = True
         if self.socket is not None:
             with suppress(OSError):  # the server may have been faster
@@ -55,10 +55,10 @@ class Deadline:
 
 
 class WatchedConnection(HTTPConnection):
-    """A connection whose socket the deadline of its thread can shut, from before its headers on."""
+    """A connection whose socket its thread's deadline can shut, even before the headers arrive."""
 
     def getresponse(self) -> urllib3.HTTPResponse:
-        """Return the response, of which the headers have come."""
+        """Pass the socket to the deadline, and return the response with its headers."""
         exchanges.deadline.watch(self.sock)
         return super().getresponse()
 
@@ -67,7 +67,7 @@ class WatchedAdapter(HTTPAdapter):
     """The transport of `requests` over watched connections: plain ones, TLS, and those to a proxy."""
 
     def get_connection_with_tls_context(self, *arguments: Any, **more: Any) -> Any:  # noqa: ANN401 - handed on
-        """Return the pool of connections for a request."""
+        """Return the pool for a request, with watched connections."""
         pool = super().get_connection_with_tls_context(*arguments, **more)
         if not issubclass(pool.ConnectionCls, WatchedConnection):
             pool.ConnectionCls = type("Watched", (WatchedConnection, pool.ConnectionCls), {})

@@ -1,6 +1,6 @@
-"""One file over HTTP, verified, or a reason why not: tries, deadlines, a bound, resuming.
+"""Verified download of one file over HTTP: retries with backoff, deadlines, a size limit, resuming.
 
-An `Examiner` sees the bytes while they arrive, and decides whether they are what they must be.
+An `Examiner` sees the bytes as they arrive, and accepts or rejects the file.
 """
 
 import base64
@@ -34,18 +34,18 @@ USER_AGENT = f"{PACKAGE}/{version(PACKAGE)} (python-requests)"
 MD5_TAG = re.compile(r'"?([0-9a-fA-F]{32})"?')
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 T = TypeVar("T")
-# What a request may raise, whatever the server says: a redirect to no address is a ValueError.
+# Errors that a request may raise; a redirect to an invalid address is a ValueError.
 BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
 @dataclass(frozen=True)
 class DownloadSettings:
-    """How patiently a file is downloaded, and how large it may be.
+    """Retries, timeouts and size limit of a download.
 
-    A request that fails is tried `attempts` times in all, after waits that double from `backoff` up to
-    `longest_wait` seconds; a longer Retry-After ends the tries. `read_timeout` is the longest silence and
-    `attempt_timeout` the longest try borne, headers and redirects included, in seconds. A file of more than
-    `largest` bytes is refused.
+    A failing request is tried `attempts` times in all, with exponential backoff from `backoff` up to
+    `longest_wait` seconds; a longer Retry-After ends the tries. `read_timeout` bounds each silence and
+    `attempt_timeout` each try, headers and redirects included, in seconds. A file of more than `largest`
+    bytes is refused.
     """
 
     attempts: int = 6
@@ -68,7 +68,7 @@ class DownloadSettings:
 
 
 class DownloadError(Exception):
-    """The file cannot be had in this run; the message says why, without secrets."""
+    """The file is not available in this run; the message says why, without secrets."""
 
 
 class NotThereError(DownloadError):
@@ -76,7 +76,7 @@ class NotThereError(DownloadError):
 
 
 class TryAgainError(DownloadError):
-    """An answer that is not the file, though the next may be; `wait` is what the server asks for."""
+    """An answer that is not the file, though a retry may succeed; `wait` is Retry-After in seconds."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -84,12 +84,12 @@ class TryAgainError(DownloadError):
 
 
 class UnreachableError(TryAgainError):
-    """No answer, or that of a server in trouble: another file would fare no better."""
+    """No answer, or that of a failing server: requests for other files would fail, too."""
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A file that arrived in its part, as its headers say."""
+    """A file received completely in its part, consistent with its headers."""
 
     bytes: int
     md5: str
@@ -100,35 +100,35 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a file that is held already."""
+    """ETag and MD5 of a file that is held already."""
 
     etag: str | None
     md5: str | None
 
 
 class Examiner(Protocol):
-    """Looks at a file while it arrives; what it raises is the answer's fault."""
+    """Check of a file while it arrives; its errors are faults of the answer."""
 
     def begin(self, hashed: bool) -> None:
-        """Bytes follow from the first on; `hashed` says whether the server gave their MD5."""
+        """Start at the first byte; `hashed` says whether the server gave the MD5."""
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes; a `TryAgainError` stops the transfer."""
+        """Check the next bytes; a `TryAgainError` stops the transfer."""
 
     def end(self, arrival: Arrival) -> None:
-        """All of it is there; a `DownloadError` rejects it."""
+        """Check the complete file; a `DownloadError` rejects it."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The file that the bytes of a part belong to: its address (as a digest), strong ETag and length."""
+    """Identity of the file that a part belongs to: address (as a digest), strong ETag and length."""
 
     address: str
     etag: str
     total: int
 
     def goes_on(self, rest: requests.Response, size: int) -> bool:
-        """Whether an answer brings everything after the first `size` bytes."""
+        """Return whether an answer brings everything after the first `size` bytes."""
         expected = self.etag, f"bytes {size}-{self.total - 1}/{self.total}"
         return expected == (rest.headers.get("ETag"), rest.headers.get("Content-Range"))
 
@@ -137,9 +137,9 @@ origin_decoder = msgspec.json.Decoder(Origin)
 
 
 class Part:
-    """The bytes that came so far of the file that belongs at `target`, and beside them their origin.
+    """A partial download of the file for `target`, with a note on its origin beside it.
 
-    Bytes without a note are not resumed. The caller sees to it that nobody else works on the part.
+    Bytes without a note are not resumed. The caller must have exclusive access.
     """
 
     def __init__(self, target: Path) -> None:
@@ -150,46 +150,46 @@ class Part:
 
     @property
     def size(self) -> int:
-        """How many bytes came so far."""
+        """The number of bytes received so far."""
         return self.path.stat().st_size if self.path.exists() else 0
 
     def origin(self) -> Origin | None:
-        """Return what the bytes belong to, or None if they cannot be resumed."""
+        """Return the origin of the bytes, or None if they cannot be resumed."""
         try:
             return origin_decoder.decode(self.note.read_bytes()) if self.size else None
         except (FileNotFoundError, msgspec.MsgspecError):
             return None
 
     def clear(self) -> None:
-        """Remove what came so far, the note first."""
+        """Remove the bytes received so far, the note first."""
         self.note.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
 
     def clear_unless_resumable(self) -> None:
-        """Remove what the next try cannot go on with."""
+        """Remove bytes that the next try cannot resume."""
         if self.origin() is None:
             self.clear()
 
     def place(self) -> None:
-        """Move the bytes to `target`, on the disk before they are seen there."""
+        """Move the bytes to `target` atomically, flushed to disk before they appear there."""
         with replacing(self.target) as temporary:
             self.path.replace(temporary)
         self.note.unlink(missing_ok=True)
 
 
 class Sessions(threading.local):
-    """An HTTP session for each thread: connections are kept open, and sessions are not shared."""
+    """An HTTP session for each thread, because sessions are not thread-safe; connections are kept open."""
 
     def __init__(self, settings: DownloadSettings) -> None:
         self.settings = settings
         self.session = watched_session()
         self.session.max_redirects = MOST_REDIRECTS
         self.session.hooks["response"].append(close_redirect)
-        # The file is wanted as it is stored: its own compression is not the transfer's.
+        # No content encoding: the file must arrive with its own compression, as it is stored.
         self.session.headers.update({"User-Agent": settings.user_agent, "Accept-Encoding": "identity"})
 
     def get(self, url: str, headers: dict[str, str] | None = None) -> requests.Response:
-        """Return the answer to a GET, its body still to be read."""
+        """Send a GET and return the response, its body unread."""
         timeout = (self.settings.connect_timeout, self.settings.read_timeout)
         return self.session.get(url, headers=headers, stream=True, timeout=timeout)
 
@@ -207,11 +207,11 @@ def download(
     examiner: Examiner,
     held: Version | None = None,
 ) -> Arrival | Version:
-    """Bring the file at `url` into `part`, verified against its headers and by `examiner`.
+    """Download the file at `url` into `part`, verified against its headers and by `examiner`.
 
-    If the server still has the version that is `held`, nothing is transferred, and this returns it with its
-    present ETag. What arrived of a try that broke off is resumed by the next, in this run or a later one, as
-    long as the file stays the same there.
+    If the server still has the `held` version, nothing is transferred, and this returns it with its current
+    ETag. A broken transfer is resumed by the next try, in this run or a later one, as long as the server's
+    file stays the same. Raises `DownloadError` on failure.
     """
 
     def attempt() -> Arrival | Version:
@@ -226,12 +226,12 @@ def download(
 
 
 def patiently(attempt: Callable[[], T], settings: DownloadSettings) -> T:
-    """What `attempt` returns, tried again as `settings` say while connections or answers are broken."""
+    """Call `attempt`, with retries and backoff on broken connections or answers; return its result."""
     failure = TryAgainError("not tried")
     for tried in range(settings.attempts):
         if tried:
             wait = min(settings.backoff * 2 ** (tried - 1), settings.longest_wait)
-            # Full jitter over the upper half: many files that failed together do not come back together.
+            # Jitter over the upper half, so that files that failed together are not retried together.
             wait *= random.uniform(0.5, 1.0)  # noqa: S311 - spreads requests, guards nothing
             if failure.wait is not None:
                 if failure.wait > settings.longest_wait:
@@ -244,7 +244,7 @@ def patiently(attempt: Callable[[], T], settings: DownloadSettings) -> T:
             failure = error
         except BROKEN as error:
             failure = UnreachableError(_brief(error))
-    # Outside any handler: a library's error, which quotes the address, must not hang on to ours.
+    # Outside any handler: a library's error, which quotes the address, must not be chained to ours.
     raise failure
 
 
@@ -256,7 +256,7 @@ def _exchange(
     held: Version | None,
     deadline: Deadline,
 ) -> Arrival | Version:
-    """Ask once for the file, or for the rest of it, and take in what comes."""
+    """Send one request for the file, or for the rest of it, and receive the answer."""
     address, former = address_of(url), part.origin()
     headers = {"If-None-Match": held.etag} if held is not None and held.etag else {}
     if former is not None and former.address != address:
@@ -268,7 +268,7 @@ def _exchange(
         if code in {304, 404, 416}:
             part.clear()
         if code == 304 and held is not None:
-            response.raw.read()  # it has no body, and its connection can be used again
+            response.raw.read()  # no body; this frees the connection for reuse
             return held
         if code == 404:
             raise NotThereError("404 Not Found")
@@ -282,7 +282,7 @@ def _exchange(
             raise TryAgainError("a web page came instead of the file")
         try:
             total = _length(response)
-            if code == 206:  # anything but the rest ends the resuming
+            if code == 206:  # any other part ends the resuming
                 if former is None or not former.goes_on(response, part.size):
                     raise TryAgainError("206: the part that came is not the rest of what is there")
                 total = former.total
@@ -304,7 +304,7 @@ def _receive(
     total: int | None,
     deadline: Deadline,
 ) -> Arrival:
-    """Take the body in, look at it meanwhile, and hold it against its headers."""
+    """Receive the body, pass it to the examiner, and verify it against its headers."""
     if total is not None and total > largest:
         raise DownloadError(f"refused: {total:,} bytes, and at most {largest:,} are taken")
     promised = _promised(response)
@@ -312,7 +312,7 @@ def _receive(
     examiner.begin(hashed=bool(promised))
     with part.path.open("a+b") as file:
         size = file.seek(0)
-        while piece := file.read(CHUNK_BYTES):  # what was there before
+        while piece := file.read(CHUNK_BYTES):  # bytes of earlier tries
             size += len(piece)
             digest.update(piece)
             examiner.feed(piece)
@@ -341,7 +341,7 @@ def _receive(
 
 
 def _length(response: requests.Response) -> int | None:
-    """What Content-Length says, if it is there and, in a transfer without chunks, means the body."""
+    """Return Content-Length, or None if it is absent or there is a Transfer-Encoding."""
     value = response.headers.get("Content-Length")
     if value is None or "Transfer-Encoding" in response.headers:
         return None
@@ -351,11 +351,11 @@ def _length(response: requests.Response) -> int | None:
 
 
 def _promised(response: requests.Response) -> set[str]:
-    """Every MD5 of the whole file that the headers give, in hexadecimal."""
+    """Return every MD5 of the whole file that the headers give, in hexadecimal."""
     headers = response.headers
     hashes = (hashed.strip().partition("=") for hashed in headers.get("x-goog-hash", "").split(","))
     coded = [value for kind, _, value in hashes if kind.lower() == "md5"]
-    if response.status_code == 200:  # of a part it would be the part's
+    if response.status_code == 200:  # in a 206 it is the part's
         coded.append(headers.get("Content-MD5", ""))
     digests = {_md5_tag(headers.get("ETag"))}
     for text in coded:
@@ -370,7 +370,7 @@ def _md5_tag(etag: str | None) -> str | None:
 
 
 def _retry_after(response: requests.Response) -> float | None:
-    """Seconds the server asks to wait, given as a number or as a date."""
+    """Return Retry-After in seconds, given as a number or as a date; None if absent or invalid."""
     value = response.headers.get("Retry-After", "").strip()
     if NUMBER.fullmatch(value):
         return float(value)
@@ -382,6 +382,6 @@ def _retry_after(response: requests.Response) -> float | None:
 
 
 def _brief(problem: object) -> str:
-    """A line about what went wrong that may be shown."""
+    """Return one line about an error, without secrets."""
     name = f"{type(problem).__name__}: " if isinstance(problem, Exception) else ""
     return name + without_secrets(str(problem)).split("\n")[0][:200]

@@ -1,4 +1,4 @@
-"""The registry: every raw source, and every dataset they offer on a home."""
+"""The registry of raw sources and of the datasets they offer on a home."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ SOURCES: tuple[Source, ...] = (GitHub(), SocialEvolution())
 
 
 def registry(settings: Settings, sources: Sequence[Source] = SOURCES) -> list[DatasetSpec]:
-    """Every dataset: those of `sources`, then each folder of one's own with a `dataset.toml`."""
+    """Return every dataset: those of `sources`, then each of the user's folders with a `dataset.toml`."""
     specs = [spec for source in sources for spec in source.datasets(settings)]
     own = Own(taken=frozenset(spec.name for spec in specs))
     return [*specs, *own.datasets(settings)]

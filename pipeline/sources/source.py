@@ -1,4 +1,4 @@
-"""What a raw source is: what brings its raw material, which datasets it offers, how tables are built."""
+"""Interface of a raw source: the steps that bring its raw material, its datasets, their event tables."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -27,9 +27,9 @@ class RawStep:
 class DatasetSpec:
     """One dataset, a lane of the pipeline.
 
-    `relations` has the dataset's own relations first. `build` makes the event table from raw material that is
-    there. A dataset of one's own whose `dataset.toml` is wrong keeps its lane: `problem` says what to
-    correct, and building it raises just that.
+    `relations` has the dataset's own relations first. `build` makes the event table from raw material that
+    is present. A user's dataset with an invalid `dataset.toml` stays listed: `problem` says what to correct,
+    and `build` raises the same error.
     """
 
     name: str
@@ -43,31 +43,31 @@ class DatasetSpec:
 
 @dataclass(frozen=True)
 class Place:
-    """Where raw material is published, an address or a path, and the environment variable that names it."""
+    """Location of raw material, an address or a path, and the environment variable that names it."""
 
     where: str
     variable: str
 
     @property
     def is_simulated(self) -> bool:
-        """True if the raw material is that of a sample world, in this home or another one."""
+        """Return whether the raw material is that of a sample world, in this home or another one."""
         return Path(self.where).parent.name == SAMPLE_WORLD
 
 
 def title_of(title: str, place: Place) -> str:
-    """Return the title of a dataset; that of simulated data says so."""
+    """Return the title of a dataset, marked if the data are simulated."""
     return f"{title} (simulated)" if place.is_simulated else title
 
 
 def description_of(description: str, place: Place) -> str:
-    """Return the description of a dataset; that of simulated data says so first."""
+    """Return the description of a dataset, which begins with a remark if the data are simulated."""
     if not place.is_simulated:
         return description
     return f"Simulated data about no real people, in the format of {description[0].lower()}{description[1:]}"
 
 
 def named_by_place(table: EventTable, place: Place) -> EventTable:
-    """Return the table with a title and a description that say where its data are simulated."""
+    """Return the table with a title and a description that say if its data are simulated."""
     words = {
         "title": title_of(table.title, place),
         "description": description_of(table.metadata["description"], place),
@@ -78,8 +78,8 @@ def named_by_place(table: EventTable, place: Place) -> EventTable:
 class Source(ABC):
     """One raw source, by its `title`.
 
-    `steps` bring its raw material in this order; the last asset is what tables need. `shared_with_table` is
-    what homes that share a storage share under the lock of its tables, beside the tables themselves.
+    `steps` bring its raw material in this order; tables depend on the last asset. `shared_with_table` is
+    published to a shared storage under the lock of its tables, together with these.
     """
 
     title: ClassVar[str]
@@ -93,30 +93,30 @@ class Source(ABC):
 
     @property
     def is_daily(self) -> bool:
-        """Whether the raw material comes day by day."""
+        """Return whether the raw material comes day by day."""
         return any(step.daily for step in self.steps)
 
     @abstractmethod
     def datasets(self, settings: Settings) -> list[DatasetSpec]:
-        """The datasets this source offers."""
+        """Return the datasets this source offers."""
 
     def missing(self, settings: Settings) -> str | None:  # noqa: ARG002 - for sources that a setting names
-        """Why there is no raw material to be had with these settings, or None if there is."""
+        """Return why these settings give no raw material, or None if they do."""
         return None
 
     def place(self, settings: Settings) -> Place | None:  # noqa: ARG002 - for sources that a setting names
-        """Where the raw material is published, or None if no setting says so."""
+        """Return the location of the raw material, or None if no setting names it."""
         return None
 
     def bring_shared(  # noqa: B027 - most raw material is not shared
         self, settings: Settings, work: str, log: Log | None = None
     ) -> None:
-        """Bring raw material that other homes have published; `work` is who asks, told to those who wait."""
+        """Bring raw material that other homes have published; `work` names the caller in lock messages."""
 
     def days(self, settings: Settings) -> tuple[date, date]:
-        """The first and last file day that the daily steps bring."""
+        """Return the first and last file day that the daily steps bring."""
         raise NotImplementedError(f"{type(self).__name__} has no daily steps")
 
     def version(self, settings: Settings) -> str:
-        """The version of these days: another one if and only if what was read of them is another."""
+        """Return the data version of these days, a hash of their content."""
         raise NotImplementedError(f"{type(self).__name__} has no daily steps")

@@ -9,12 +9,12 @@ QUERY = re.compile(r"[?#]\S*")
 
 
 def is_url(text: str) -> bool:
-    """Whether `text` is an http(s) address and not, for instance, a path."""
+    """Return whether `text` is an http(s) address and not, for instance, a path."""
     return text.startswith(("http://", "https://"))
 
 
 def check_url(url: str, name: str) -> None:
-    """Raise unless `url` has a host and a port that is a number; `name` is what the error calls it."""
+    """Raise ValueError unless `url` has a host and a valid port; `name` identifies it in the message."""
     try:
         parts = urlsplit(url)
         whole = bool(parts.hostname) and parts.port != 0
@@ -28,7 +28,7 @@ def check_url(url: str, name: str) -> None:
 
 
 def shown_address(text: str) -> str:
-    """An address without user, password, query and fragment; what is not an address stays as it is."""
+    """Return an address without user, password, query and fragment; other text is unchanged."""
     if "://" not in text:
         return text
     parts = urlsplit(text)
@@ -36,12 +36,12 @@ def shown_address(text: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """A text that quotes addresses (libraries' errors do), without their users, passwords and queries."""
+    """Return a text, such as a library's error, without users, passwords and queries of its addresses."""
     return QUERY.sub("", USER.sub("", text))
 
 
 def address_of(url: str) -> str:
-    """A digest that identifies an address, user and password aside: nothing can be read from it."""
+    """Return a SHA-256 digest that identifies an address without its user and password."""
     parts = urlsplit(url)
     bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
     return hashlib.sha256(bare.encode()).hexdigest()

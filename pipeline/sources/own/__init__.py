@@ -1,1 +1,1 @@
-"""One's own events: a folder with a dataset.toml and CSV or Parquet files."""
+"""The user's own events: a folder with a dataset.toml and CSV or Parquet files."""

@@ -1,4 +1,4 @@
-"""What a `dataset.toml` says of one's own events, decoded into tables of keys and checked."""
+"""The `dataset.toml` of a user's own events, decoded into tables of keys and checked."""
 
 import re
 import tomllib
@@ -20,20 +20,20 @@ from pipeline.variants import models_for
 FORMATS = (".csv", ".csv.gz", ".parquet")
 # The relation of a dataset whose ties are given as graphs only, or not at all.
 TIES = "Association"
-LARGEST = 32 * 1024  # bytes; reading a TOML can take time with the square of its size
-# What columns are called on the way into an event table, and in its exports.
+LARGEST = 32 * 1024  # bytes; parsing a TOML can take quadratic time
+# Names of columns on the way into an event table, and in its exports.
 RESERVED = {"time", "relation", *EVENTS.names, *NODES.names, *EDGES.names}
 
 
 class OwnDataError(ValueError):
-    """One's own dataset cannot be built; the message names the file, the key and what is allowed."""
+    """The user's dataset cannot be built; the message names the file, the key and what is allowed."""
 
 
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of the TOML. What its checks raise is reported with the table's place."""
+    """A table of the TOML. Errors of its checks are reported with the table's place."""
 
 
 class Pairs(Table, frozen=True):
@@ -63,7 +63,7 @@ class Events(Table, frozen=True):
 
 
 class Kinds(Table, frozen=True):
-    """Which types of events form ties; without `communication` all other types are communications."""
+    """The event types that form ties; without `communication` all other types are communications."""
 
     association: tuple[Text, ...] = ()
     communication: tuple[Text, ...] | None = None
@@ -85,7 +85,7 @@ class Kinds(Table, frozen=True):
 
 
 class TestPeriod(Table, frozen=True):
-    """When testing starts: a day or a moment in TOML's own notation, without offset."""
+    """The start of testing: a day or a moment in TOML's own notation, without offset."""
 
     test_start: Any
     time_zone: Text = "UTC"
@@ -125,7 +125,7 @@ class Associations(Table, frozen=True):
 
 
 class DatasetToml(Table, frozen=True, kw_only=True):
-    """A whole `dataset.toml`; its files were there when it was read."""
+    """A whole `dataset.toml`; its files existed when it was read."""
 
     title: Text | None = None
     description: Text = ""
@@ -145,10 +145,10 @@ class DatasetToml(Table, frozen=True, kw_only=True):
         return Split(self.split.moment, self.split.time_zone)
 
 
-# msgspec prepares a type at its first use, which only one thread may do: the import.
+# msgspec prepares a type at its first use, which is not thread-safe: do it at import.
 msgspec.json.Decoder(DatasetToml)
 
-# What keys take that do not take a text.
+# Allowed values of keys that do not take a text.
 TAKES = {
     **dict.fromkeys(("events", "kinds", "split", "nodes", "associations", "initial"), "a table"),
     **dict.fromkeys(KINDS, 'a list of texts such as ["Follow"]'),
@@ -161,7 +161,7 @@ TAKES = {
 
 
 def read_dataset_toml(toml: Path) -> DatasetToml:
-    """Read and check a `dataset.toml`; files are looked for but not opened."""
+    """Read and check a `dataset.toml`; its files must exist but are not opened."""
     values = parsed(toml)
     try:
         return msgspec.convert(
@@ -175,7 +175,7 @@ def read_dataset_toml(toml: Path) -> DatasetToml:
 
 
 def parsed(toml: Path) -> dict[str, Any]:
-    """The values of a TOML file of a sensible size."""
+    """Parse a TOML file of at most `LARGEST` bytes; raise `OwnDataError` if that fails."""
     try:
         if not toml.is_file():
             raise OwnDataError(f"{toml} cannot be read: it is not a file")
@@ -193,7 +193,7 @@ def parsed(toml: Path) -> dict[str, Any]:
 
 
 def present_file(folder: Path, value: object) -> Path:
-    """The file of a known format that `value` names, relative to `folder`."""
+    """Return the existing file of a known format that `value` names, relative to `folder`."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"is {shortened(value)}; it takes a text")
     if not value.lower().endswith(FORMATS):
@@ -208,7 +208,7 @@ def present_file(folder: Path, value: object) -> Path:
 
 
 def require_zone(name: str) -> None:
-    """Refuse what is no time zone."""
+    """Raise unless `name` is a time zone."""
     if not is_time_zone(name):
         raise ValueError(
             f"time_zone is {shortened(name)}; it takes a zone's name such as America/Toronto or UTC"
@@ -216,7 +216,7 @@ def require_zone(name: str) -> None:
 
 
 def require_own_columns(names: tuple[str, ...]) -> None:
-    """Refuse names that an event table cannot have beside its own columns."""
+    """Raise for repeated names and for those that an event table has already."""
     for name, times in Counter(names).items():
         if name in RESERVED:
             raise ValueError(f"columns names {name!r}, which an event table has already: rename the column")
@@ -225,7 +225,7 @@ def require_own_columns(names: tuple[str, ...]) -> None:
 
 
 def toml_fault_in_words(error: str, values: dict[str, Any]) -> str:
-    """What msgspec says of `values`, with the place as the TOML writes it and what is allowed there."""
+    """Return msgspec's error in words, with the place as the TOML writes it and what is allowed there."""
     problem, _, path = error.rpartition(" - at `$") if " - at `$" in error else (error, "", "")
     keys = re.findall(r"\w+", re.sub(r"\[.*?\]", "", path))
     if named := re.fullmatch(r"Object (contains unknown|missing required) field `(.*)`", problem, re.DOTALL):
@@ -236,18 +236,18 @@ def toml_fault_in_words(error: str, values: dict[str, Any]) -> str:
     if problem.startswith(("Expected ", "Invalid ")):
         value = reduce(lambda table, key: table[key], keys, values)
         return f"{place(*keys)} is {shortened(value)}; it takes {TAKES.get(keys[-1], 'a text')}"
-    # A check of ours: of one value ("is …"), or of a table, and then it names the key.
+    # Our own check: of one value ("is …"), or of a table, and then the message names the key.
     return f"{place(*keys)} {problem}" if problem.startswith("is ") else place(*keys, problem)
 
 
 def place(*keys: str) -> str:
-    """How messages call a key."""
+    """Return a key as messages write it."""
     *tables, key = keys
     return f"[{'.'.join(tables)}] {key}" if tables else key
 
 
 def allowed(keys: list[str]) -> list[str]:
-    """The keys that the table at this place takes."""
+    """Return the keys allowed in the table at this place."""
     table: type[Table] = DatasetToml
     for key in keys:
         hint = get_type_hints(table)[key]

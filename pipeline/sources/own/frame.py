@@ -1,4 +1,4 @@
-"""Events in memory, as a Polars or pandas frame, made an event table as those of a `dataset.toml` are."""
+"""Event tables from Polars or pandas frames, built by the same rules as those of a `dataset.toml`."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -13,7 +13,7 @@ from pipeline.sources.own.dataset_toml import DatasetToml, Events, Kinds, OwnDat
 from pipeline.sources.own.table import assemble_table
 from pipeline.sources.own.times import TimesError, moments
 
-TRAINED_SHARE = 0.8  # of the events come before the test period, where no test_start is given
+TRAINED_SHARE = 0.8  # of the events precede the test period if no test_start is given
 
 
 class Frame(Protocol):

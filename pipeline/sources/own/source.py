@@ -1,4 +1,4 @@
-"""One's own events as a source: a dataset for each folder with a `dataset.toml`."""
+"""The user's own events as a source: a dataset for each folder with a `dataset.toml`."""
 
 import re
 from collections.abc import Collection
@@ -17,25 +17,25 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @dataclass(frozen=True)
 class Own(Source):
-    """The folders below `$LDG_HOME/own`; their files are read where they are.
+    """The folders below `$LDG_HOME/own`; their files are read in place.
 
-    `taken` are names of other sources' datasets, which no folder can have.
+    `taken` are names of other sources' datasets, which no folder may have.
     """
 
     title = "Own events"
     taken: frozenset[str]
 
     def datasets(self, settings: Settings) -> list[DatasetSpec]:
-        """A dataset for each folder; whatever is wrong with one is a problem of its lane alone."""
+        """Return a dataset for each folder; an error in one is the `problem` of its dataset alone."""
         folders = sorted(toml.parent for toml in settings.lake.own.glob("*/dataset.toml"))
         specs: list[DatasetSpec] = []
-        # Good names first: a stand-in for a bad one must not take the name of a folder that has it by right.
+        # Valid names first: a substitute for an invalid one must not take the name of another folder.
         for folder in sorted(folders, key=lambda folder: NAME.fullmatch(folder.name) is None):
             specs.append(self.dataset(folder, {*self.taken, *(spec.name for spec in specs)}))
         return specs
 
     def dataset(self, folder: Path, taken: Collection[str]) -> DatasetSpec:
-        """The dataset in `folder`, with its problem if there is one; its name is never in `taken`."""
+        """Return the dataset in `folder`, with its `problem` if any; its name is never in `taken`."""
         name, title, bad_name = folder.name, printable(folder.name), None
         if not NAME.fullmatch(name) or name in taken:
             bad_name = (
@@ -52,7 +52,7 @@ class Own(Source):
 
         try:
             keys = read_dataset_toml(folder / "dataset.toml")
-        except Exception as error:  # what one folder holds must not keep the others from loading
+        except Exception as error:  # an error in one folder must not keep the others from loading
             return DatasetSpec(name, title, "", self, (TIES,), build, bad_name or str(error))
         return DatasetSpec(
             name, keys.title or title, keys.description, self, keys.kinds.relations, build, bad_name
@@ -60,7 +60,7 @@ class Own(Source):
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
-    """A valid name near `wanted` that is not in `taken`."""
+    """Return a valid name near `wanted` that is not in `taken`."""
     base = "own_" + re.sub(r"[^a-z0-9_]", "_", wanted.lower())[:50]
     name, number = base, 2
     while name in taken:

@@ -1,4 +1,4 @@
-"""The event table of one's own events: rows read from CSV or Parquet, sorted out and counted."""
+"""The event table of a user's own events: rows read from CSV or Parquet, filtered and counted."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from pipeline.text import printable, shortened
 
 
 def own_table(name: str, folder: Path) -> EventTable:
-    """The event table of the dataset in `folder`.
+    """Build the event table of the dataset in `folder`.
 
     Rows without a source or target, self-loops and rows that name someone outside the node list (if there is
     one) are left out and counted; repeated events are kept. Without a node list, the nodes are all the names
@@ -105,7 +105,7 @@ def assemble_table(
 
 
 def read_own_events(toml: Path, keys: DatasetToml) -> pl.DataFrame:
-    """The events: source, target, type, kind, created_at, and own columns."""
+    """Read the events: source, target, type, kind, created_at, and own columns."""
     events = keys.events
     columns = {"source": events.source, "target": events.target, "time": events.time}
     if events.type is not None:
@@ -126,7 +126,7 @@ def read_own_events(toml: Path, keys: DatasetToml) -> pl.DataFrame:
 
 
 def read_pairs(toml: Path, pairs: Pairs, section: str, first_relation: str) -> pl.DataFrame:
-    """The association graph in a file: relation, source, target."""
+    """Read the association graph in a file: relation, source, target."""
     columns = {"source": pairs.source, "target": pairs.target}
     if pairs.relation is not None:
         columns["relation"] = pairs.relation
@@ -139,7 +139,7 @@ def read_pairs(toml: Path, pairs: Pairs, section: str, first_relation: str) -> p
 
 
 def read_columns(toml: Path, file: Path, section: str, columns: dict[str, str]) -> pl.DataFrame:
-    """The wanted columns of `file` under our names: text, except for a time that Parquet holds as one."""
+    """Read the wanted columns of `file` under our names, as text except for a Parquet column of times."""
     try:
         parquet = file.name.lower().endswith(".parquet")
         rows = scan_parquet(file) if parquet else pl.scan_csv(file, glob=False, infer_schema=False)
@@ -166,7 +166,7 @@ def read_columns(toml: Path, file: Path, section: str, columns: dict[str, str]) 
 def as_numbers(
     rows: pl.DataFrame, columns: tuple[str, ...], file: Path, section: str, toml: Path
 ) -> pl.DataFrame:
-    """Own columns as numbers; an empty cell is unknown, anything else that is no number is an error."""
+    """Parse own columns as numbers; an empty cell becomes null, any other non-number raises."""
     texts = rows.select(pl.col(columns).str.strip_chars().replace("", None))
     numbers = texts.select(pl.col(columns).cast(pl.Float64, strict=False))
     for column in columns:
@@ -181,7 +181,7 @@ def as_numbers(
 
 
 def kinds(toml: Path, keys: DatasetToml, events: pl.DataFrame) -> pl.Expr:
-    """Which kind each event is; a type that is of neither kind is an error."""
+    """Return an expression for each event's kind; raise if `[kinds]` and the types of events disagree."""
     association, communication = keys.kinds.association, keys.kinds.communication
     if keys.events.type is None:
         return pl.lit(COMMUNICATION_KIND)
@@ -207,7 +207,7 @@ def kinds(toml: Path, keys: DatasetToml, events: pl.DataFrame) -> pl.Expr:
 def among(
     rows: pl.DataFrame, names: Collection[str], what: str, loops: bool = False
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The rows between two of `names`, and how many were left out for which reason."""
+    """Return the rows between two of `names`, and the number left out by reason."""
     source, target, members = (
         pl.col("source"),
         pl.col("target"),

@@ -1,4 +1,4 @@
-"""When one's own events happened: texts, numbers and Parquet's own times as naive UTC, within known years."""
+"""Times of a user's own events: texts, numbers and Parquet's own times as naive UTC, within `YEARS`."""
 
 import re
 from datetime import UTC, datetime
@@ -7,10 +7,10 @@ import polars as pl
 
 EARLIEST, LATEST = datetime(1000, 1, 1), datetime(3000, 1, 1)
 YEARS = f"the years {EARLIEST.year} to {LATEST.year - 1}"
-# How many a second has.
+# Units per second.
 UNIX_UNITS: dict[str, int] = {"unix_s": 1, "unix_ms": 1_000, "unix_us": 1_000_000}
 UNITS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-# A directive that reads an offset from UTC.
+# A format directive that parses an offset from UTC.
 OFFSET = re.compile(r"%(?:[:#]*z|\+)")
 DAY = 86_400
 
@@ -24,7 +24,7 @@ class TimesError(ValueError):
 
 
 def moments(times: pl.Series, time_format: str | None, time_zone: str) -> pl.Series:
-    """`times` as naive UTC; those without an offset are wall-clock times of `time_zone`."""
+    """Return `times` as naive UTC; those without an offset are wall-clock times of `time_zone`."""
     try:
         parsed = (
             times.to_frame("time").select(time_expression(times.dtype, time_format, time_zone)).to_series()
@@ -41,13 +41,13 @@ def moments(times: pl.Series, time_format: str | None, time_zone: str) -> pl.Ser
 
 
 def value_in_message(times: pl.Series, row: int) -> str:
-    """A value of a column of times as a message repeats it; what Python has no type for as a number."""
+    """Return a value of a column of times for a message; temporal values show as their number."""
     value = times.slice(row, 1)
     return repr(value.to_physical().item() if value.dtype.is_temporal() else value.item())
 
 
 def time_expression(dtype: pl.DataType, time_format: str | None, time_zone: str) -> pl.Expr:
-    """How to read a column `time` of this type; what is no time within the known years becomes null."""
+    """Return an expression that parses a column `time` of this type; times not within `YEARS` become null."""
     column = pl.col("time")
     if time_format in UNIX_UNITS:
         if not (dtype.is_numeric() or dtype == pl.String):
@@ -79,7 +79,7 @@ def time_expression(dtype: pl.DataType, time_format: str | None, time_zone: str)
 
 
 def since_1970(numbers: pl.Expr, per_second: int) -> pl.Expr:
-    """Numbers counted from the beginning of 1970 as times; they are bounded before they are multiplied."""
+    """Convert numbers since 1970 to times, null outside `YEARS`; the check before scaling avoids overflow."""
     first, end = (int(limit.replace(tzinfo=UTC).timestamp()) * per_second for limit in (EARLIEST, LATEST))
     possible = pl.when((numbers >= first) & (numbers < end)).then(numbers)
     microseconds = possible * (1_000_000 // per_second) if per_second <= 1_000_000 else possible // 1_000
@@ -87,10 +87,10 @@ def since_1970(numbers: pl.Expr, per_second: int) -> pl.Expr:
 
 
 def bounded(times: pl.Expr) -> pl.Expr:
-    """Times of microseconds, naive or with a zone, as naive UTC; those outside the known years are null."""
+    """Convert times in microseconds, naive or with a zone, to naive UTC; null outside `YEARS`."""
     return since_1970(times.to_physical(), 1_000_000)
 
 
 def localized(times: pl.Expr, zone: str) -> pl.Expr:
-    """Wall-clock times of `zone` as naive UTC; of an hour that comes twice the first is meant."""
+    """Convert wall-clock times of `zone` to naive UTC; a repeated hour is its first, a skipped one null."""
     return bounded(times.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null"))

@@ -1,7 +1,7 @@
 """The paper's experiments as a home: its two data sets, its settings, every training behind its tables.
 
-`prepare_papers_home(data, home, environment)` makes it; `is_the_papers(home)` tells it from that of a trial;
-`paper_trainings()` lists what is trained.
+`prepare_papers_home(data, home, environment)` makes it; `is_the_papers(home)` checks that a home has the
+paper's settings; `paper_trainings()` lists the trainings.
 """
 
 from pipeline.sources.paper.experiments import paper_trainings

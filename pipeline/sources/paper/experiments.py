@@ -1,4 +1,4 @@
-"""The paper's experiments: which variants it trains on which of its two data sets."""
+"""The paper's experiments: the variants trained on each of its two data sets."""
 
 from pipeline.sources.social_evolution.relations import CLOSE_FRIEND, RELATIONS
 from pipeline.variant_names import CONCAT, ldg_name, variant_key
@@ -14,7 +14,7 @@ from pipeline.variants import (
 
 GITHUB, SOCIAL_EVOLUTION = "github_2013", "social_evolution"
 
-# The rows of Table 3, and what Figs. 5 and 8 add to them. DyRep stands on CloseFriend and on Follow.
+# The rows of Table 3 and the additions of Figs. 5 and 8. DyRep uses CloseFriend and Follow.
 COMMON = (
     DYREP,
     DYREP_RANDOM,
@@ -30,7 +30,7 @@ CONCAT_ONLY = (DYREP_WIDE,)
 
 
 def paper_trainings() -> list[tuple[str, str]]:
-    """Dataset and variant of every training behind the paper's tables and figures."""
+    """Return dataset and variant of every training behind the paper's tables and figures."""
     return [
         (dataset, variant_key(name, interaction))
         for dataset, names in VARIANTS.items()

@@ -14,7 +14,7 @@ GITHUB_FILES = ("events.parquet", "follows_2011_2012.parquet", "nodes.parquet")
 SOCIAL_EVOLUTION_FILE = "SocialEvolution.zip"
 GITHUB_TOML = Path(__file__).with_name("github_2013.toml")
 
-# What the paper states of training; data rules are the defaults, and all of them are written down.
+# The paper's training settings. Data rules are the defaults; `pinned` writes all of them down.
 PAPER_ENVIRONMENT = {
     "LDG_DATASETS": ",".join(VARIANTS),
     "LDG_VARIANTS": ",".join((*VARIANTS[SOCIAL_EVOLUTION], REM)),
@@ -23,7 +23,7 @@ PAPER_ENVIRONMENT = {
     "LDG_BATCH": str(BATCH),
     "LDG_LEARNING_RATE": str(LEARNING_RATE),
 }
-# These say where, how fast and what is refused, not what comes out; nor does following the archive.
+# Settings without effect on results: locations, speed, limits, and following the archive.
 FREE = (
     "LDG_CLUSTER",
     "LDG_HOME",
@@ -45,10 +45,10 @@ class PaperError(ValueError):
 
 
 def prepare_papers_home(data: Path, home: Path, environment: Mapping[str, str]) -> bool:
-    """Make `home` the paper's from the real files in `data`; False if it was so already.
+    """Prepare `home` for the paper from the real files in `data`; return False if it had the settings.
 
-    `environment` may try other training settings (fewer seeds, say): they are written into the home's `.env`,
-    which in `ldg reproduce` takes precedence over the shell. A home with other settings is refused.
+    `environment` may override training settings (fewer seeds, say): they are written into the home's `.env`,
+    which in `ldg reproduce` takes precedence over the shell. Raise `PaperError` for other settings there.
     """
     check_data(data)
     ours = pinned((data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE).resolve(), environment)
@@ -69,7 +69,7 @@ def prepare_papers_home(data: Path, home: Path, environment: Mapping[str, str]) 
 
 
 def check_data(data: Path) -> None:
-    """Refuse a folder that lacks one of the real files."""
+    """Raise `PaperError` if `data` lacks one of the real files."""
     wanted = [data / GITHUB / name for name in GITHUB_FILES]
     wanted.append(data / SOCIAL_EVOLUTION / SOCIAL_EVOLUTION_FILE)
     missing = [str(path) for path in wanted if not path.is_file()]
@@ -78,33 +78,33 @@ def check_data(data: Path) -> None:
 
 
 def pinned(source: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Every setting that decides a result, as the home's `.env` pins it; `source` is Social Evolution's."""
+    """Return every result-deciding setting for the home's `.env`; `source` is Social Evolution's path."""
     tried = {name: environment[name] for name in PAPER_ENVIRONMENT if environment.get(name, "").strip()}
     wanted = {**PAPER_ENVIRONMENT, **tried, "LDG_SOCIAL_EVOLUTION": str(source)}
     return {**wanted, **deciding(Settings.from_environment(wanted))}
 
 
 def deciding(settings: Settings) -> dict[str, str]:
-    """Every setting that decides a result, as its variable."""
+    """Return every setting that decides a result, by variable name."""
     return {name: text for name, text in settings.environment().items() if name not in FREE}
 
 
 def papers_environment(home: Path) -> dict[str, str] | None:
-    """Every setting that decides a result, as a home's `.env` has it; None where there is no such file.
+    """Return every setting that decides a result from a home's `.env`; None without such a file.
 
-    What the file does not name has its default: it was written before there was such a setting.
+    A setting absent from the file has its default: the file was written before the setting existed.
     """
     path = home / ".env"
     return deciding(Settings.from_values(read_env_file(path))) if path.exists() else None
 
 
 def differing_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """Which settings differ, and how."""
+    """Return text that lists the differing settings with both values."""
     names = sorted(name for name, text in ours.items() if theirs[name] != text)
     return "; ".join(f"{name} is {theirs[name]!r} there, {ours[name]!r} here" for name in names)
 
 
 def is_the_papers(home: Path) -> bool:
-    """Whether a home has the paper's settings, not those of a trial."""
+    """Return whether a home has the paper's settings, not those of a trial."""
     pins = papers_environment(home) or {}
     return pins == pinned(Path(pins.get("LDG_SOCIAL_EVOLUTION", "")), {})

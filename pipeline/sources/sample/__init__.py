@@ -1,6 +1,6 @@
 """The embedded sample world: both raw sources in their true formats, with a planted graph beside them.
 
-`build(home)` makes it; `sample_paths(home)` says where it lies; `SAMPLE_ENVIRONMENT` holds the settings that
+`build(home)` makes it; `sample_paths(home)` returns its paths; `SAMPLE_ENVIRONMENT` holds the settings that
 fit it, as environment variables, and `build` leaves them in the home's `.env` with the paths of both sources;
 the hour files cover the file days `FIRST_DAY` to `LAST_DAY`.
 """

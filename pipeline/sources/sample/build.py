@@ -1,4 +1,4 @@
-"""Builds the sample world under a home: raw files, planted graphs, and a marker that says it is whole."""
+"""Builder of the sample world in a home: raw files, planted graphs, and a completion marker."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ SOCIAL_EVOLUTION_SPLIT = datetime(2009, 5, 1)
 
 # The settings that fit this world: a window of file days that begins four days after the first file, so that
 # follows before it are initial associations, and thresholds that most people of the planted graph reach and
-# nobody else does. Nobody follows in files since 2015, so that membership counts as association too.
+# no other account. Files since 2015 have no follows, so membership counts as an association, too.
 SAMPLE_ENVIRONMENT = {
     "LDG_GITHUB_HISTORY": f"{gharchive.FIRST_DAY}",
     "LDG_GITHUB_START": "2014-12-23",
@@ -67,7 +67,7 @@ ENVIRONMENT_HEAD = f"{SAMPLE_MARK}, written with it.\n"
 
 @dataclass(frozen=True)
 class SamplePaths:
-    """Where a sample world lies: both sources, the `.env` that points to them, and the marker."""
+    """Paths of a sample world: both sources, the `.env` that names them, and the marker."""
 
     gharchive: Path
     social_evolution: Path
@@ -76,7 +76,7 @@ class SamplePaths:
 
 
 def sample_paths(home: Path) -> SamplePaths:
-    """The sample world's places under a home."""
+    """Return the paths of the sample world under a home."""
     folder = home / SAMPLE_WORLD
     return SamplePaths(
         folder / "gharchive", folder / "SocialEvolution.zip", home / ".env", folder / "world.json"
@@ -84,11 +84,11 @@ def sample_paths(home: Path) -> SamplePaths:
 
 
 def build(home: Path) -> bool:
-    """Build the sample world under `home`; False if it is there already, made with the same settings.
+    """Build the sample world under `home`; return False if it exists, made with the same settings.
 
-    The marker is taken away first and written last: a build that was killed is done again from the start. The
-    home's `.env` may be edited afterwards; one that is not the sample world's is refused and left as it is.
-    In a home that was moved it is pointed to the new place.
+    The marker is removed first and written last: an interrupted build is repeated from the start. The home's
+    `.env` may be edited afterwards; one that is not the sample world's raises FileExistsError. In a moved
+    home it is updated with the new paths.
     """
     lake, paths = Lake(home), sample_paths(home)
     known_github, known_social = lake.known_graph("github"), lake.known_graph("social_evolution")
@@ -132,9 +132,9 @@ def build(home: Path) -> bool:
 
 
 def point_to(places: Mapping[str, Path], environment: Path) -> None:
-    """Have a home's `.env` name the sample world's raw files where they are now.
+    """Update the paths of the sample world's raw files in a home's `.env`.
 
-    An address that is none of a sample world's stays, and nobody else may read the file than before.
+    An address outside a sample world stays, and the file keeps its permissions.
     """
     stated = read_env_file(environment)
     moved = {
@@ -151,10 +151,10 @@ def point_to(places: Mapping[str, Path], environment: Path) -> None:
 
 
 def comparable_settings(settings: WorldSettings) -> dict[str, str]:
-    """A sample world's settings as they compare after a round trip through JSON."""
+    """Return a sample world's settings as text, which compares equal after a JSON round trip."""
     return {name: str(value) for name, value in asdict(settings).items()}
 
 
 def recipe_of(marker: Path) -> dict | None:
-    """What a finished build was made with, or None where no build was finished."""
+    """Return the recipe of a finished build, or None if no build was finished."""
     return json.loads(marker.read_text(encoding="utf-8"))["recipe"] if marker.exists() else None

@@ -1,4 +1,4 @@
-"""The sample world as GH Archive hour files: 2013's shape to the new year, 2015's after it, with damage."""
+"""The sample world as GH Archive hour files, with damage: 2013's shape until 2014, 2015's afterwards."""
 
 import gzip
 import json
@@ -69,22 +69,22 @@ class Happening(NamedTuple):
     at: datetime  # naive UTC
     type: str
     actor: str
-    counterpart: str  # owner of the repository, or whom an association event is about
+    counterpart: str  # owner of the repository, or target of an association event
 
 
 def logins(world: World) -> list[str]:
-    """The login of each person of the world, by number."""
+    """Return the login of each person of the world, by number."""
     return [login(person) for person in range(world.settings.people)]
 
 
 def login(person: int) -> str:
-    """An invented login, different for every number."""
+    """Return an invented login, different for every number."""
     syllables = FIRST_SYLLABLES[person % 14] + LAST_SYLLABLES[(person // 14 + 5 * person) % 12]
     return f"{syllables}{person}"
 
 
 def write_hour_files(world: World, folder: Path) -> dict[str, int]:
-    """Write all hour files flat into a new `folder`, which can serve as the archive's address; count them."""
+    """Write all hour files flat into a new `folder`, usable as the archive's address; count them."""
     first = datetime.combine(FIRST_DAY, time()) - PACIFIC
     last = datetime.combine(LAST_DAY, time()) + timedelta(days=1)
     if world.settings.start < first or world.settings.end > last:
@@ -102,7 +102,7 @@ def write_hour_files(world: World, folder: Path) -> dict[str, int]:
 
 
 def happenings(world: World, rng: np.random.Generator) -> list[Happening]:
-    """Everything that goes into the archive, in order of time."""
+    """Return all events of the archive before they are written, in order of time."""
     names = logins(world)
     outsiders = [login(world.settings.people + number) for number in range(OUTSIDERS)]
     start, interactions = world.settings.start, world.interactions
@@ -115,7 +115,7 @@ def happenings(world: World, rng: np.random.Generator) -> list[Happening]:
         return lambda: listed[bisect_right(bounds, rng.random())]
 
     def any_second() -> float:
-        # A second near somebody's interaction: everybody lives by the same rhythm.
+        # A second near an existing interaction, so that all activity has the same rhythm.
         near = interactions.seconds[rng.integers(len(interactions))] + rng.normal(0, 1800)
         return min(max(float(near), 0.0), world.settings.seconds - 1)
 
@@ -147,9 +147,9 @@ def happenings(world: World, rng: np.random.Generator) -> list[Happening]:
 
 
 def hour_files(happened: list[Happening], rng: np.random.Generator) -> dict[str, list[bytes]]:
-    """Sort happenings into hour files, write each in its file's shape, then damage a few lines.
+    """Sort events into hour files, write each in its file's shape, then damage a few lines.
 
-    Between midnight in UTC and midnight in California both of the archive's collectors run; each happening of
+    Between midnight in UTC and midnight in California both of the archive's collectors run; each event of
     those hours is in the files of one of them.
     """
     files: dict[str, list[bytes]] = {name: [] for name in sample_hours() if name != MISSING_HOUR}
@@ -167,14 +167,14 @@ def hour_files(happened: list[Happening], rng: np.random.Generator) -> dict[str,
 
 
 def sample_hours() -> Iterator[str]:
-    """Names of all hours of the sample's file days, in order."""
+    """Yield the names of all hours of the sample's file days, in order."""
     for day in range((LAST_DAY - FIRST_DAY).days + 1):
         for hour in range(24):
             yield f"{FIRST_DAY + timedelta(days=day)}-{hour}"
 
 
 def damage(files: dict[str, list[bytes]], rng: np.random.Generator) -> None:
-    """Do to a few files what is seen in the real archive."""
+    """Damage a few files in place, as seen in the real archive."""
     names = list(files)
     fit = [name for name in names if len(files[name]) >= 6]
     untouched = iter([fit[at] for at in rng.permutation(len(fit)).tolist()])
@@ -182,53 +182,53 @@ def damage(files: dict[str, list[bytes]], rng: np.random.Generator) -> None:
     def victims(count: int) -> list[str]:
         return list(islice(untouched, count))
 
-    for name in victims(5):  # two events glued on one line
+    for name in victims(5):  # two events joined on one line
         lines = files[name]
         lines[1:3] = [lines[1].rstrip(b"\n") + lines[2]]
-    for name in victims(4):  # an event cut mid-string and glued to the next
+    for name in victims(4):  # an event cut mid-string and joined to the next
         lines = files[name]
         lines[2:4] = [lines[2][: lines[2].index(b"https://") + 14] + lines[3]]
     for name in victims(3):  # a truncated last line
         files[name][-1] = files[name][-1][:-40]
     for name in victims(3):  # a run of NUL bytes between two events
         files[name][1] = b"\0" * 512 + files[name][1]
-    for name in victims(6):  # bytes that are no UTF-8 within a string
+    for name in victims(6):  # bytes that are not UTF-8 within a string
         files[name][0] = files[name][0].replace(b"https://", b"https://\xff\xfe", 1)
     for name in victims(8):  # the same event twice in one file
         files[name].insert(3, files[name][1])
     for name in victims(8):  # the last event of an hour again in the next file
         following = names[min(names.index(name) + 1, len(names) - 1)]
         files[following].insert(0, files[name][-1])
-    for name in victims(2):  # events that say nothing
+    for name in victims(2):  # events without content
         files[name].append(
             b'{"created_at":"2014-12-31T00:00:00-08:00","public":true,"type":"Event","actor":null}\n'
         )
 
 
 def repository_of(owner: str, number: int) -> tuple[int, str]:
-    """Id and name of one of an owner's repositories."""
+    """Return the id and name of one of an owner's repositories."""
     key = sum(owner.encode()) * 31 + len(owner)
     name = REPOSITORIES[(key + number % 3) % len(REPOSITORIES)]
     return 10_000 + key * 10 + number % 3, name
 
 
 def spelled(name: str, number: int) -> str:
-    """Now and then a login is spelled with a capital: logins compare case-insensitively."""
+    """Return the login, capitalized for some numbers: logins compare case-insensitively."""
     return name.capitalize() if number % 61 == 0 else name
 
 
 def commit_digest(rng: np.random.Generator) -> str:
-    """Forty hexadecimal digits, as a commit has."""
+    """Return forty random hexadecimal digits, like a commit's hash."""
     return rng.bytes(20).hex()
 
 
 def person_id(name: str) -> int:
-    """A stable account number of a login."""
+    """Return a stable account number of a login."""
     return 1_000 + sum((place + 1) * 131 * letter for place, letter in enumerate(name.encode()))
 
 
 def shape_b2(happening: Happening, number: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The event as written from late 2012 to the end of 2014: no id, `actor` a string, Pacific times."""
+    """Return the event as written from late 2012 to 2014: no id, `actor` a string, Pacific times."""
     at, kind, actor, counterpart = happening
     kind = "FollowEvent" if kind == "Association" else kind
     owner = spelled(counterpart, number)
@@ -271,7 +271,7 @@ def shape_b2(happening: Happening, number: int, rng: np.random.Generator) -> dic
 def payload_b2(
     kind: str, number: int, owner: str, home: str, rng: np.random.Generator
 ) -> tuple[dict[str, Any], str]:
-    """Payload and address of an event up to 2014: an issue or a comment is only a number."""
+    """Return the payload and URL of an event up to 2014: an issue or a comment is only a number."""
     match kind:
         case "FollowEvent":
             target = {"id": person_id(owner.lower()), "login": owner, "followers": number % 90, "repos": 3}
@@ -325,7 +325,7 @@ def payload_b2(
 
 
 def pull_request(number: int, home: str) -> dict[str, Any]:
-    """Payload of a pull request, alike in both shapes."""
+    """Return the payload of a pull request, the same in both shapes."""
     return {
         "action": "opened",
         "number": number % 99,
@@ -343,7 +343,7 @@ def pull_request(number: int, home: str) -> dict[str, Any]:
 
 
 def wiki_edit(home: str, rng: np.random.Generator) -> dict[str, Any]:
-    """The payload of a page that was edited in the wiki of the repository at `home`."""
+    """Return the payload of a page edit in the wiki of the repository at `home`."""
     page = {
         "page_name": "Home",
         "title": "Home",
@@ -355,7 +355,7 @@ def wiki_edit(home: str, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def shape_c(happening: Happening, number: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The event as written since 2015: an id, `actor` and `repo` objects, times in UTC; no follows."""
+    """Return the event as written since 2015: an id, `actor` and `repo` objects, times in UTC; no follows."""
     at, kind, actor, counterpart = happening
     is_member = kind == "Association"
     owner = actor if is_member else spelled(counterpart, number)
@@ -381,7 +381,7 @@ def shape_c(happening: Happening, number: int, rng: np.random.Generator) -> dict
 def payload_c(
     kind: str, number: int, at: datetime, counterpart: str, full_name: str, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Payload of an event since 2015: an issue or a comment is an object."""
+    """Return the payload of an event since 2015: an issue or a comment is an object."""
     stamp, home = f"{at:%Y-%m-%dT%H:%M:%SZ}", f"https://github.com/{full_name}"
     comment = {"id": 90_000 + number, "body": "", "created_at": stamp, "updated_at": stamp}
     issue = {

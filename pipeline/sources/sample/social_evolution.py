@@ -18,7 +18,7 @@ SURVEYS = (
     date(2009, 4, 17),
     date(2009, 5, 18),
 )
-# By relation: chance that a planted tie is named, that another pair of a community is, that any other is.
+# By relation, the chance that a survey names a planted tie, another pair of a community, any other pair.
 RELATIONS = {
     CLOSE_FRIEND: (0.70, 0.03, 0.002),
     SOCIALIZE: (0.75, 0.25, 0.02),
@@ -26,7 +26,7 @@ RELATIONS = {
     PHOTOS: (0.75, 0.50, 0.15),
     BLOG: (0.60, 0.45, 0.18),
 }
-FORGOTTEN = 0.10  # chance that a person answers one survey otherwise than they would the others
+FORGOTTEN = 0.10  # chance that an answer in one survey is drawn independently of the others
 KINDS, KIND_SHARES = ("proximity", "call", "sms"), (0.70, 0.18, 0.12)
 YEARS = ("Freshman", "Sophomore", "Junior", "Senior", "GRT / Other")
 FLOORS = ("f282.1", "f282.2", "f282.3", "f290.3", "f290.4")
@@ -34,7 +34,7 @@ NO_UTF8 = b'"\xff\xfe"'
 
 
 def subject(person: int) -> str:
-    """The id of a person of the world: subjects count from 1."""
+    """Return the id of a person of the world: subjects count from 1."""
     return str(person + 1)
 
 
@@ -67,28 +67,28 @@ def write_zip(world: World, path: Path) -> dict[str, int]:
 
 
 def stamp(world: World, second: float) -> str:
-    """Local time as the files write it."""
+    """Return local time as the files write it."""
     return f"{world.settings.start + timedelta(seconds=int(second)):%Y-%m-%d %H:%M:%S}"
 
 
 def repeated(rows: list[bytes], share: float, rng: np.random.Generator) -> list[bytes]:
-    """The rows with copies among them, so that `share` of all are exact duplicates."""
+    """Return the rows with copies appended, so that `share` of all are exact duplicates."""
     copies = rng.choice(len(rows), round(len(rows) * share / (1 - share)))
     return rows + [rows[at] for at in copies.tolist()]
 
 
 def shuffled(rows: list[bytes], rng: np.random.Generator) -> list[bytes]:
-    """The rows in no order."""
+    """Return the rows in random order."""
     return [rows[at] for at in rng.permutation(len(rows)).tolist()]
 
 
 def rows_in_time(rows: list[bytes], column: int) -> list[bytes]:
-    """The rows by time."""
+    """Return the rows sorted by the time in `column`."""
     return sorted(rows, key=lambda row: row.split(b",")[column])
 
 
 def calls(world: World, interactions: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
-    """Unsorted; most to nobody known; self-loops, empty ids, negative durations, exact duplicates."""
+    """Make unsorted rows, mostly to unknown people: self-loops, empty ids, negative durations, duplicates."""
 
     def row(user: str, second: float, other: str) -> bytes:
         duration = -int(rng.integers(1, 3600)) if rng.random() < 0.01 else int(rng.exponential(120))
@@ -113,7 +113,7 @@ def calls(world: World, interactions: list[tuple[int, int, int]], rng: np.random
 
 
 def messages(world: World, interactions: list[tuple[int, int, int]], rng: np.random.Generator) -> list[bytes]:
-    """By time; 44 % exact duplicates; self-loops; clocks far behind; phone hashes that are no UTF-8."""
+    """Make rows by time: 44 % duplicates; self-loops; clocks far behind; phone hashes that are not UTF-8."""
 
     def row(user: str, time: str, other: str) -> bytes:
         phone = NO_UTF8 if rng.random() < 0.01 else b'"0"'
@@ -141,7 +141,7 @@ def messages(world: World, interactions: list[tuple[int, int, int]], rng: np.ran
 def proximity(
     world: World, interactions: list[tuple[int, int, int]], rng: np.random.Generator
 ) -> list[bytes]:
-    """By time; prob2 is empty in a fifth of the rows, at or below 0.8 where two merely share a building."""
+    """Make rows by time; prob2 is empty in a fifth of them, at most 0.8 if two merely share a building."""
 
     def row(user: str, other: str, second: float, prob2: str) -> bytes:
         return f"{user},{other},{stamp(world, second)},{prob2}".encode()
@@ -171,9 +171,9 @@ def proximity(
 
 
 def surveys(world: World, rng: np.random.Generator) -> list[bytes]:
-    """Who names whom, relation by relation, six times; people name themselves now and then.
+    """Make the answers of six surveys, relation by relation; people name themselves now and then.
 
-    What a person thinks of another stays from survey to survey, but for a few slips: ties change, not taste.
+    A person's random draw about another stays from survey to survey, except for a few slips; ties change.
     """
     people = world.settings.people
     same = world.community[:, None] == world.community[None, :]  # (N, N)
@@ -194,7 +194,7 @@ def surveys(world: World, rng: np.random.Generator) -> list[bytes]:
 
 
 def sample_subjects(world: World, rng: np.random.Generator) -> list[bytes]:
-    """School year and floor: neighbours on a floor are a community, mostly; some answers are empty."""
+    """Make school years and floors: a floor is mostly a community; some answers are empty."""
     rows = [b'"user_id","year_school","floor"']
     for person, community in enumerate(world.community.tolist()):
         moved = rng.random() < 0.15

@@ -1,4 +1,4 @@
-"""A world whose hidden graph is known: people on planted ties interact as a multivariate Hawkes process."""
+"""A simulated world with a known hidden graph: a multivariate Hawkes process on planted ties."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 WITHIN_COMMUNITY, ACROSS_COMMUNITIES, WITH_HUB = 0.42, 0.015, 0.22  # chance that a pair is planted
-LEAST_TIES = 4  # nobody is so lonely that they never interact
-HUB_STRENGTH = 2.0  # a hub's ties carry more than others'
-SOCIABILITY = 1.0  # spread (σ of a log-normal) of how much people interact: few do much, many little
+LEAST_TIES = 4  # minimum number of ties per person, as far as the community allows
+HUB_STRENGTH = 2.0  # factor on the strength of a hub's ties
+SOCIABILITY = 1.0  # σ of the log-normal distribution of people's activity
 
 # Relative activity by hour of day (a night, a dip at lunch, an evening) and by weekday from Monday.
 HOURS = np.array([3, 2, 1, 1, 1, 1, 2, 4, 7, 10, 11, 10, 8, 10, 11, 11, 10, 9, 8, 8, 9, 9, 7, 5]) / 7.0
@@ -20,7 +20,7 @@ WEEKDAYS = np.array([1.1, 1.2, 1.2, 1.15, 1.05, 0.6, 0.7])
 
 @dataclass(frozen=True)
 class WorldSettings:
-    """What a world is made of; the same settings make the same world, bit for bit."""
+    """Parameters of a world; the same settings make the same world, bit for bit."""
 
     seed: int
     people: int
@@ -72,7 +72,7 @@ class WorldSettings:
 
     @property
     def branching(self) -> float:
-        """How many interactions one interaction excites, on average."""
+        """Mean number of interactions that one interaction excites directly."""
         return self.reply + self.repeat + self.spread
 
     @property
@@ -113,7 +113,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class World:
-    """Who lives in it, how they are tied, what they did and which ties they declared."""
+    """A simulated world: communities, hubs, ties, interactions and declarations of ties."""
 
     settings: WorldSettings
     community: np.ndarray  # (N,)
@@ -123,14 +123,14 @@ class World:
     declarations: Stream
 
     def planted(self, at: datetime) -> list[tuple[int, int]]:
-        """The pairs (u < v) tied at a moment, sorted."""
+        """Return the pairs (u < v) tied at a moment, sorted."""
         second = (at - self.settings.start).total_seconds()
         alive = (self.ties.formed <= second) & (second < self.ties.dissolved)
         return sorted(zip(self.ties.u[alive].tolist(), self.ties.v[alive].tolist(), strict=True))
 
 
 class Rhythm:
-    """The clock of activity: it runs fast by day and slowly by night.
+    """The activity clock, a monotone change of time that runs fast by day and slowly by night.
 
     A process homogeneous on this clock has a daily and weekly rhythm on the wall clock; order is kept.
     """
@@ -144,21 +144,21 @@ class Rhythm:
 
     @property
     def length(self) -> float:
-        """The whole period on the clock of activity."""
+        """The period's length on the activity clock."""
         return float(self.activity[-1])
 
     def to_wall(self, activity: np.ndarray) -> np.ndarray:
-        """Wall-clock seconds of moments on the clock of activity."""
+        """Convert moments on the activity clock to wall-clock seconds."""
         return np.interp(activity, self.activity, self.wall)
 
     def from_wall(self, wall: np.ndarray) -> np.ndarray:
-        """Moments on the clock of activity; what lies outside the period stays outside, infinitely far."""
+        """Convert wall-clock seconds to moments on the activity clock; ±inf outside the period."""
         inside = np.interp(wall, self.wall, self.activity)
         return np.where(wall < 0, -np.inf, np.where(wall >= self.wall[-1], np.inf, inside))
 
 
 def simulate(settings: WorldSettings) -> World:
-    """Plant a graph and let its people live on it."""
+    """Simulate a world: draw its ties, its interactions and its declarations."""
     rng = np.random.Generator(np.random.PCG64(settings.seed))
     community = np.arange(settings.people) % settings.communities
     hubs = np.sort(rng.choice(settings.people, settings.hubs, replace=False))
@@ -170,7 +170,7 @@ def simulate(settings: WorldSettings) -> World:
 
 
 def plant(settings: WorldSettings, community: np.ndarray, hubs: np.ndarray, rng: np.random.Generator) -> Ties:
-    """Draw ties: dense within communities, sparse across, hubs tied everywhere, strengths of all sizes."""
+    """Draw ties: dense within communities, sparse across, hubs tied to any; and their strengths."""
     people = settings.people
     chance = np.where(
         community[:, None] == community[None, :], WITHIN_COMMUNITY, ACROSS_COMMUNITIES
@@ -199,7 +199,7 @@ def plant(settings: WorldSettings, community: np.ndarray, hubs: np.ndarray, rng:
 
 
 def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random.Generator) -> Stream:
-    """A multivariate Hawkes process on the ties, drawn as clusters, plus noise between pairs not tied.
+    """Simulate a multivariate Hawkes process on the ties, by clusters, plus noise between pairs not tied.
 
     Each tie starts conversations at a constant rate; every interaction then excites replies, repetitions and
     interactions with other planted neighbours, each after an exponential delay, and those excite in turn.
@@ -261,19 +261,19 @@ def interact(settings: WorldSettings, ties: Ties, rhythm: Rhythm, rng: np.random
 
 
 def bounds_of(chances: np.ndarray) -> list[float]:
-    """Bounds between 0 and 1 that a random number is held against, as `rng.choice` does, to the bit.
+    """Return the cumulative chances, normalized to 1, that `rng.choice` would use, bit for bit.
 
-    That works them out anew for every draw, which takes longer than everything else of a world.
+    `rng.choice` computes them again for every draw, which would take most of the simulation's time.
     """
     sums = chances.cumsum()
     return (sums / sums[-1:]).tolist()
 
 
 def declare(settings: WorldSettings, ties: Ties, rng: np.random.Generator) -> Stream:
-    """Declarations of ties: an imperfect view of the planted graph.
+    """Draw declarations of ties: an imperfect view of the planted graph.
 
     Each end of a tie declares it or never does. A tie older than the world is declared at any time, rather
-    early than late; one that forms is mostly declared within a day. Some declare ties that are not there.
+    early than late; one that forms is mostly declared within a day. Some declared ties are not planted.
     """
     u, v = np.concatenate([ties.u, ties.v]), np.concatenate([ties.v, ties.u])
     formed = np.concatenate([ties.formed, ties.formed])
@@ -295,7 +295,7 @@ def declare(settings: WorldSettings, ties: Ties, rng: np.random.Generator) -> St
 def unplanted(
     settings: WorldSettings, ties: Ties, count: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw `count` directed pairs that are tied at no time."""
+    """Draw `count` directed pairs that are never tied."""
     free = ~np.eye(settings.people, dtype=bool)
     free[ties.u, ties.v] = free[ties.v, ties.u] = False
     source, target = np.nonzero(free)
@@ -306,13 +306,13 @@ def unplanted(
 def stream_in_time(
     seconds: np.ndarray, source: np.ndarray, target: np.ndarray, planted: np.ndarray
 ) -> Stream:
-    """The world's events by time, in whole seconds as the sources record it."""
+    """Sort events by time and floor times to whole seconds, as the sources record them."""
     order = np.argsort(seconds, kind="stable")
     return Stream(np.floor(seconds[order]).astype(np.int64), source[order], target[order], planted[order])
 
 
 def planted_graph(world: World, at: datetime, name: Callable[[int], str]) -> pl.DataFrame:
-    """The world's planted graph at a moment, one row per direction, by the names that event tables use."""
+    """Return the planted graph at a moment, one row per direction, by the names that event tables use."""
     pairs = [(name(u), name(v)) for u, v in world.planted(at)]
     both = sorted(pairs + [(v, u) for u, v in pairs])
     return pl.DataFrame(both, schema={"source": pl.String, "target": pl.String}, orient="row")

@@ -1,4 +1,4 @@
-"""Calls, SMS, proximity and surveys of Social Evolution become one event table, by the paper's rules."""
+"""The event table of Social Evolution: calls, SMS, proximity and surveys under the paper's rules."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -26,10 +26,10 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True)
 class SocialEvolutionRules:
-    """What of the data becomes the dataset; the defaults are the paper's.
+    """Selection rules for the data; the defaults are the paper's.
 
-    Proximity rows kept have a probability above, not at, `min_probability`. `relations` are those whose new
-    ties are association events. Dates are days of the data's own clock; `end` is the first day not used.
+    Proximity rows with a probability above, not at, `min_probability` are kept. New ties of `relations` are
+    association events. Dates are days of the data's own clock; `end` is exclusive.
     """
 
     min_probability: float = 0.8
@@ -55,7 +55,7 @@ class SocialEvolutionRules:
 
 
 def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRules) -> EventTable:
-    """The event table of Social Evolution under `rules`, with all five relations' association graphs."""
+    """Build the event table under `rules`, with the association graphs of all five relations."""
     rows, dropped = [], {}
     for name in COMMUNICATIONS:
         communicated, reasons = communication_events(files.path(name), name, rules)
@@ -86,7 +86,7 @@ def social_evolution_table(files: SocialEvolutionFiles, rules: SocialEvolutionRu
 
 
 def scan_rows(path: Path) -> pl.LazyFrame:
-    """The file's rows as text under one spelling of the columns, with line numbers; empty fields are null."""
+    """Scan a file's rows as text, with normalized column names and line numbers; empty fields are null."""
     return pl.scan_csv(
         path,
         glob=False,
@@ -100,7 +100,7 @@ def scan_rows(path: Path) -> pl.LazyFrame:
 
 
 def collected(path: Path, rows: pl.LazyFrame) -> pl.DataFrame:
-    """The rows of a query over the file at `path`, which streams through."""
+    """Run a streaming query over the file at `path`; raise ValueError if it is not well-formed CSV."""
     try:
         return rows.collect(engine="streaming")
     except pl.exceptions.ComputeError as error:
@@ -109,18 +109,18 @@ def collected(path: Path, rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def subject_number(column: str) -> pl.Expr:
-    """An id, written `12` or `12.0`."""
+    """Return an expression that parses an id, written `12` or `12.0`."""
     return pl.col(column).str.strip_chars().str.strip_suffix(".0").cast(pl.Int64, strict=False)
 
 
 def moment_of_text(column: str) -> pl.Expr:
-    """A time such as `2008-10-02 22:04:28`."""
+    """Return an expression that parses a time such as `2008-10-02 22:04:28`."""
     return pl.col(column).str.strip_chars().str.to_datetime(TIME_FORMAT, strict=False, time_unit="us")
 
 
 @dataclass(frozen=True)
 class Field:
-    """How a column is read, what it should be (for messages), and whether a row must have it."""
+    """A column's parsing expression, its meaning (for messages), and whether every row needs it."""
 
     column: str
     parsed: pl.Expr
@@ -129,12 +129,12 @@ class Field:
 
     @property
     def unreadable(self) -> pl.Expr:
-        """Whether a row's field is there but cannot be read, or is needed but not there."""
+        """Expression that is true where the field is present but unreadable, or needed but absent."""
         return (pl.col(self.column).is_not_null() | pl.lit(self.needed)) & self.parsed.is_null()
 
 
 def refuse_unreadable(path: Path, fields: list[Field], line: int | None = None) -> None:
-    """Raise for the first row with an unreadable field, the one at `line` if that is known already."""
+    """Raise ValueError for the first row with an unreadable field, or for the row at `line` if given."""
     rows = scan_rows(path) if line is None else scan_rows(path).filter(pl.col("line") == line)
     problems = [
         pl.when(field.unreadable).then(
@@ -150,9 +150,9 @@ def refuse_unreadable(path: Path, fields: list[Field], line: int | None = None) 
 def communication_events(
     path: Path, name: str, rules: SocialEvolutionRules
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The communication events of one file, and how many of its rows were left out for which reason.
+    """Return the distinct communication events of one file, and the number of rows left out by reason.
 
-    The file streams through one grouping: rows to keep by what makes them an event, the others by reason.
+    The file streams through one group-by: kept rows by pair and time, the others by reason.
     """
     kind, counterpart, at = COMMUNICATIONS[name]
     fields = [
@@ -214,7 +214,7 @@ def communication_events(
 
 
 def read_surveys(path: Path) -> pl.DataFrame:
-    """The survey answers: a, b, relation, day; directed, as answered."""
+    """Read the distinct survey answers: a, b, relation, day; directed, as answered."""
     day = pl.col("survey_date").str.strip_chars().str.to_date("%Y-%m-%d", strict=False)
     relation = pl.col("relationship").str.strip_chars()
     valid_relation = pl.when(relation.is_in(RELATIONS)).then(relation)
@@ -236,9 +236,9 @@ def read_surveys(path: Path) -> pl.DataFrame:
 def association_graphs(
     surveys: pl.DataFrame, rules: SocialEvolutionRules
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Initial and final association graphs, and the association events, of every relation.
+    """Return initial and final association graphs, and the association events, of every relation.
 
-    The initial survey is the last one before the start (the first one, if there is none); the final one is
+    The initial survey is the last one up to the start (the first one, if there is none); the final one is
     the last of the training period. A graph is a survey's answers made symmetric, self-reports its diagonal.
     An association event is an undirected pair present in a survey and absent in the one before.
     """
@@ -280,7 +280,7 @@ def association_graphs(
 
 
 def subject_features(path: Path) -> tuple[list[str], list[list[float]]]:
-    """The subjects' ids in order, and one-hot school year and floor; no answer is a category of its own."""
+    """Return the subjects' ids in order, and one-hot school year and floor; no answer is a category."""
     refuse_unreadable(path, [Field("user_id", subject_number("user_id"), "a number", needed=True)])
     people = collected(
         path, scan_rows(path).select("year_school", "floor", id=subject_number("user_id")).sort("id")

@@ -1,4 +1,4 @@
-"""From a zip, a folder or a URL to the five Social Evolution files as plain CSV, checked before kept."""
+"""The five Social Evolution files as checked plain CSV, from a zip, a folder or a URL."""
 
 import bz2
 import csv
@@ -39,7 +39,7 @@ CHUNK = 1 << 20
 LARGEST_FILE = 4 << 30
 LARGEST_GROWTH = 200
 DOWNLOADING = DownloadSettings(attempts=4, largest=LARGEST_FILE)
-LONGEST_DOWNLOAD = 3600.0  # seconds that this waits for another process which downloads
+LONGEST_DOWNLOAD = 3600.0  # seconds to wait for another process that downloads
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class SocialEvolutionFiles:
     folder: Path
     source: str  # an address without user, password and query
     sha256: dict[str, str]
-    address: str = ""  # of a download, by which its address is known again
+    address: str = ""  # digest of a download's URL, to recognize it
 
     def path(self, name: str) -> Path:
-        """Where the file called `name` in `REQUIRED_COLUMNS` is."""
+        """Return the path of the file called `name` in `REQUIRED_COLUMNS`."""
         return self.folder / f"{name}.csv"
 
 
@@ -65,8 +65,8 @@ def fetch_social_evolution(
 ) -> SocialEvolutionFiles:
     """Bring the five files from `source` (a zip, a folder or a URL of a zip) into the lake as plain CSV.
 
-    A URL is downloaded once, and only when the data's terms are accepted. What was there before stays until
-    all five new files are found, unpacked and have their columns.
+    A URL is downloaded once, and only when the data's terms are accepted. Previous files stay until all five
+    new files are found, unpacked and have their columns.
     """
     if not source.strip():
         raise ValueError(
@@ -97,7 +97,7 @@ def fetch_social_evolution(
 
 
 def read_social_evolution(lake: Lake) -> SocialEvolutionFiles:
-    """The files a finished fetch left in the lake; anything less is refused."""
+    """Return the files of a finished fetch in the lake; raise if one is missing or changed."""
     stored = stored_files(lake.social_evolution_raw)
     if stored is None:
         raise FileNotFoundError(
@@ -108,7 +108,7 @@ def read_social_evolution(lake: Lake) -> SocialEvolutionFiles:
 
 
 def stored_files(folder: Path) -> SocialEvolutionFiles | None:
-    """What `source.json` says is in `folder`, if the files there are still those."""
+    """Return the files that `source.json` in `folder` describes; None if one is missing or changed."""
     record = folder / "source.json"
     if not record.exists():
         return None
@@ -126,7 +126,7 @@ def stored_files(folder: Path) -> SocialEvolutionFiles | None:
 def fetch_url(
     url: str, lake: Lake, settings: DownloadSettings, log: Callable[[str], None] | None
 ) -> SocialEvolutionFiles:
-    """Download the zip at `url` and keep its files; an error says how to go on by hand."""
+    """Download the zip at `url` and keep its files; an error says how to proceed by hand."""
     trouble, folder = "", lake.social_evolution_raw
     lock = lake.lock("fetches", "social_evolution")
     with hold(lock, "Social Evolution is being downloaded", "a download", LONGEST_DOWNLOAD, log):
@@ -150,19 +150,19 @@ def fetch_url(
 
 
 class ZipExaminer:
-    """Takes a zip that has its table of contents, which is at its end, and nothing else."""
+    """Acceptance check for a whole zip, recognized by the table of contents at its end."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
 
     def begin(self, hashed: bool) -> None:
-        """Nothing is needed."""
+        """Do nothing."""
 
     def feed(self, piece: bytes) -> None:
-        """Nothing can be decided before the end."""
+        """Do nothing: a zip can be checked only at its end."""
 
     def end(self, arrival: Arrival) -> None:
-        """Reject what is not a zip, or not all of it."""
+        """Raise `TryAgainError` unless the file is a whole zip."""
         if not zipfile.is_zipfile(self.part.path):
             with self.part.path.open("rb") as file:
                 begin = file.read(20)
@@ -172,7 +172,7 @@ class ZipExaminer:
 
 
 def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
-    """Unpack the five files beside `folder`'s own, check them, then let them take their places."""
+    """Unpack the five files beside `folder`'s own, check them, then replace the old ones."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".incoming-", suffix=own_suffix(), dir=folder) as scratch:
         with opened(path) as openers:
@@ -190,7 +190,7 @@ def keep(path: Path, source: str, folder: Path) -> SocialEvolutionFiles:
 
 
 def write_record_of_files(files: SocialEvolutionFiles) -> None:
-    """Say in `source.json` where the files came from, unless it says so already."""
+    """Write the files' origin and hashes to `source.json`, unless it is up to date."""
     record = files.folder / "source.json"
     values = {"source": files.source, "sha256": files.sha256}
     if files.address:
@@ -205,7 +205,7 @@ Opener = tuple[str, int, Callable[[], IO[bytes]]]
 
 @contextmanager
 def opened(path: Path) -> Generator[dict[str, Opener]]:
-    """The five files of a folder or a zip, whatever subfolder they are in, ready to be opened."""
+    """Yield openers of the five files of a folder or a zip, in any subfolder."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
         yield located({str(f): (str(f), f.stat().st_size, lambda f=f: f.open("rb")) for f in files}, path)
@@ -238,7 +238,7 @@ def opened(path: Path) -> Generator[dict[str, Opener]]:
 
 
 def located(candidates: dict[str, Opener], path: Path) -> dict[str, Opener]:
-    """The candidate that is each of the five files, by name; absent or ambiguous ones are an error."""
+    """Return the candidate for each of the five files, by name; raise if one is absent or ambiguous."""
     names = {name.lower(): name for name in REQUIRED_COLUMNS}
     openers: dict[str, Opener] = {}
     for name, opener in candidates.items():
@@ -261,7 +261,7 @@ def located(candidates: dict[str, Opener], path: Path) -> dict[str, Opener]:
 
 
 def unpack(packed: IO[bytes], where: str, size: int, path: Path) -> None:
-    """Write `packed` to `path`, decompressed by what its name says, and stop at what looks like a bomb."""
+    """Write `packed` to `path`, decompressed by the suffix of `where`; raise for a decompression bomb."""
     suffix = where.lower().rpartition(".")[2]
     try:
         with decompressed(packed, suffix) as plain, path.open("wb") as file:
@@ -273,14 +273,14 @@ def unpack(packed: IO[bytes], where: str, size: int, path: Path) -> None:
 
 
 def decompressed(packed: IO[bytes], suffix: str) -> IO[bytes]:
-    """The plain bytes of a file whose name ends in `suffix`."""
+    """Return a reader of the plain bytes of a file whose name ends in `suffix`."""
     if suffix == "bz2":
         return cast("IO[bytes]", bz2.open(packed))
     return cast("IO[bytes]", gzip.open(packed)) if suffix == "gz" else packed
 
 
 def refuse_bomb(where: str, plain: int, packed: int) -> None:
-    """Raise if `plain` bytes are more than `packed` ones can honestly hold."""
+    """Raise if `plain` bytes are implausibly many for `packed` compressed ones."""
     if plain > LARGEST_FILE or plain > max(LARGEST_GROWTH * packed, 16 * CHUNK):
         raise ValueError(
             f"{where} unpacks to {plain:,} bytes or more from {packed:,}: taken for a bomb, not opened"
@@ -300,5 +300,5 @@ def check_header(path: Path, name: str, where: str) -> None:
 
 
 def column_name(column: str) -> str:
-    """One spelling for `user.id`, `user_id` and `User_ID`."""
+    """Return one spelling for `user.id`, `user_id` and `User_ID`."""
     return column.removeprefix("\ufeff").strip().strip('"').lower().replace(".", "_")

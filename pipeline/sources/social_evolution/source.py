@@ -1,4 +1,4 @@
-"""Social Evolution as a source: the dataset of this name, and which of its rows the settings ask for."""
+"""Social Evolution as a source: the dataset of this name, and its rules from the settings."""
 
 from pipeline.event_table import EventTable
 from pipeline.settings import Settings, variable
@@ -29,7 +29,7 @@ class SocialEvolution(Source):
     steps = (RawStep(("social_evolution_files",)),)
 
     def datasets(self, settings: Settings) -> list[DatasetSpec]:
-        """The one dataset; the relations that its association events form come first."""
+        """Return the one dataset; the relations that its association events form come first."""
         own = social_evolution_rules(settings).relations
         return [
             DatasetSpec(
@@ -43,22 +43,22 @@ class SocialEvolution(Source):
         ]
 
     def missing(self, settings: Settings) -> str | None:
-        """Nothing is fetched by default: the user must say where the archive is."""
+        """Return the reason if no archive is set: nothing is fetched by default."""
         return None if settings.social_evolution else "LDG_SOCIAL_EVOLUTION names no source"
 
     def place(self, settings: Settings) -> Place:
-        """The zip, folder or URL."""
+        """Return the location of the zip, folder or URL."""
         return Place(settings.social_evolution, variable("social_evolution"))
 
 
 def table_of_settings(settings: Settings) -> EventTable:
-    """The table of the stored files, by the rules that are set."""
+    """Build the event table of the stored files by the rules in the settings."""
     table = social_evolution_table(read_social_evolution(settings.lake), social_evolution_rules(settings))
     return named_by_place(table, SocialEvolution().place(settings))
 
 
 def social_evolution_rules(settings: Settings) -> SocialEvolutionRules:
-    """Which Social Evolution rows become events."""
+    """Return the rules by which Social Evolution rows become events."""
     return SocialEvolutionRules(
         min_probability=settings.social_evolution_probability,
         relations=settings.social_evolution_relations,
