@@ -35,7 +35,7 @@ from pipeline.settings import Settings
 DOCS = Path(__file__).parents[1] / "docs"
 # A window that ends at most this long ago is expected to keep up with the present.
 PRESENT = timedelta(days=7)
-LATE, TOO_LATE = timedelta(hours=26), timedelta(hours=50)  # a schedule fetches one day each day
+LATE, TOO_LATE = timedelta(hours=26), timedelta(hours=50)  # a schedule fetches one day per day
 
 
 @dataclass(frozen=True)
