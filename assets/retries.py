@@ -9,7 +9,7 @@ RETRIES = 2
 
 
 def retry_later(context: AssetExecutionContext, settings: Settings, reason: str) -> None:
-    """Raise RetryRequested with a wait of LDG_RETRY_SECONDS, doubled the second time; return if none is due."""
+    """Raise RetryRequested with a wait of LDG_RETRY_SECONDS, then twice that; return if no retry is due."""
     wait = settings.retry_seconds * 2**context.retry_number
     if not wait or context.retry_number >= RETRIES:
         return
