@@ -1,7 +1,7 @@
-"""Dagster wiring: resolve paths, call a function, say what came out."""
+"""The Dagster layer and the command line: resolve paths, call the pipeline or the model, report results."""
 
 import warnings
 
-# Backfill policies, pools and checks of a partition are marked so; dagster is pinned, so a change cannot come
-# unseen. By message, not by class: `ldg --help` need not wait for dagster.
+# Backfill policies, pools and partition checks are marked so; dagster is pinned, so changes are noticed.
+# Filtered by message, not by class, so that `ldg --help` does not import dagster.
 warnings.filterwarnings("ignore", message=".* is currently in (beta|preview)")

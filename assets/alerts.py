@@ -12,7 +12,7 @@ from pipeline.settings import Settings
 
 
 def alerts(settings: Settings) -> SensorDefinition:
-    """The sensor on the home of `settings`."""
+    """Return the sensor for the home of `settings`."""
 
     @run_failure_sensor(
         name="alerts",
@@ -29,7 +29,7 @@ def alerts(settings: Settings) -> SensorDefinition:
 
 
 def failure_in_words(context: RunFailureSensorContext) -> str:
-    """What failed, why, and which run it was."""
+    """Describe a failed run: its assets or job, partitions, run id, and the cause of each failed step."""
     run = context.dagster_run
     keys = sorted(key.to_user_string() for key in run.asset_selection or ())
     work = ", ".join(keys) if run.job_name.startswith("__") and keys else run.job_name

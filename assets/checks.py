@@ -1,4 +1,4 @@
-"""Checks of what a run left on disk; the judgement is the pipeline's, a pure function of the tables."""
+"""Asset checks of the files that a run wrote; the rules are functions in `pipeline`."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -53,16 +53,16 @@ ARCHIVE_CHECKS = [
 def judge_days(
     lake: Lake, days: Sequence[date], failed_hours_are: AssetCheckSeverity = AssetCheckSeverity.ERROR
 ) -> list[AssetCheckResult]:
-    """The archive's checks over the days of a run, hour by hour so that memory stays that of one hour.
+    """Run the archive's checks on the days of a run, hour by hour to bound memory.
 
-    An hour that failed is red in the UI; a headless run warns and goes on with what there is.
+    `failed_hours_are` is the severity of failed hours: an error in the UI, a warning in a headless run.
     """
     accounts = {path: read_account(path) for path in (account_path(lake, day) for day in days)}
     readable = [account for account in accounts.values() if account is not None]
     account = pl.concat(readable) if readable else pl.DataFrame(schema=GHARCHIVE_FILES.types)
     unbalanced = unbalanced_files(account)
     share = quarantined_share(account)
-    failed = failed_hours(lake)  # of all days: one that is not whole stays red until it is
+    failed = failed_hours(lake)  # of all days: an incomplete day fails the check until it is complete
     faults = [*(unreadable(path) for path in accounts if accounts[path] is None), *account_faults(account)]
     for day in days:
         for part in sorted(lake.github_day(day).glob("*.parquet")):
@@ -88,12 +88,12 @@ def result(
     evidence: dict[str, float | list[str]],
     severity: AssetCheckSeverity = AssetCheckSeverity.ERROR,
 ) -> AssetCheckResult:
-    """A verdict with its evidence."""
+    """Return a check result with its evidence as metadata."""
     return AssetCheckResult(passed=passed, check_name=check, metadata=evidence, severity=severity)
 
 
 def warning_of_findings(check: str, findings: list[str]) -> AssetCheckResult:
-    """A check's warning with what was found; nothing downstream is held up by it."""
+    """Return a check result that warns if there are findings; it does not block downstream assets."""
     return AssetCheckResult(
         check_name=check,
         passed=not findings,
@@ -103,7 +103,7 @@ def warning_of_findings(check: str, findings: list[str]) -> AssetCheckResult:
 
 
 def training_checks(spec: DatasetSpec, settings: Settings) -> list[AssetCheckSpec]:
-    """List the checks of each trained variant; a verdict belongs to its partition and stays with it."""
+    """Return the specs of the checks of trained variants, partitioned by variant."""
     checks = {
         "beats_best_baseline": "Ranks the true partner better than the best predictor that learns nothing.",
         "did_not_diverge": "No seed stopped, and the loss ended no higher than it began.",

@@ -1,10 +1,10 @@
-"""Dagster's commands, with code servers that know the runs of before a reload, and fork those they start.
+"""Dagster's commands, with code servers that keep track of runs across reloads and fork new runs.
 
-`python -m assets.code_server` takes what `python -m dagster` does; `ldg dev` and `ldg serve code` start it.
-Every server that it starts is one of these as well.
+`python -m assets.code_server` takes the arguments of `python -m dagster`; `ldg dev` and `ldg serve code`
+start it. The servers that it starts run this module, too.
 
-Runs that began before a reload stay with the server that started them. Dagster asks that one to end a run,
-but the newest one whether it could: a run of before would then be taken for gone (`assets.run_launcher`).
+After a reload, running jobs stay on the old code server, but Dagster sends CanCancelExecution to the new one.
+The request is forwarded; otherwise the run would appear orphaned (`assets.run_launcher`).
 """
 
 from typing import Any
@@ -21,10 +21,10 @@ from pipeline.settings import Settings
 
 
 class ReloadingServer(proxy_server.DagsterProxyApiServicer):
-    """Dagster's server before that of one state of the code, which also knows the runs of before a reload."""
+    """Dagster's proxy for reloadable code servers, which also answers for runs from before a reload."""
 
     def CanCancelExecution(self, request: Any, context: Any) -> Any:  # noqa: N802, ANN401 - Dagster's signature
-        """Ask the server that has the run; one that has ended has none."""
+        """Forward the request to the server that owns the run, or to the newest one if that has ended."""
         cancel_request = deserialize_value(
             request.serialized_can_cancel_execution_request, CanCancelExecutionRequest
         )
@@ -38,20 +38,20 @@ class ReloadingServer(proxy_server.DagsterProxyApiServicer):
 
 
 class ForkingServer(server.DagsterApiServer):
-    """Dagster's server of one state of the code, whose runs and their steps are forks: they begin at once.
+    """Dagster's code server for one version of the code, whose runs and steps are forked to start fast.
 
-    Nothing is imported for them before the first one is wanted: most servers of a person start few.
+    The fork server is started by the first run, because most servers of a single user start few runs.
     """
 
     def StartRun(self, request: Any, _context: Any) -> Any:  # noqa: N802, ANN401 - Dagster's signature
-        """Fork the run's process; each reads the home's settings itself."""
+        """Start a run in a forked process, which reads the home's settings itself."""
         begin_imports()
         self._mp_ctx = PROCESSES
         return super().StartRun(request, _context)
 
 
 def command_of(executable: str) -> list[str]:
-    """What a server is started with, before Dagster's own arguments."""
+    """Return the command that starts a server, without Dagster's own arguments."""
     return [executable, "-P", "-m", "assets.code_server"]  # -P: import nothing from the current folder
 
 
@@ -61,5 +61,5 @@ if __name__ == "__main__":
     vars(server)["DagsterApiServer"] = ForkingServer  # what `api grpc` serves
     vars(server)["get_python_environment_entry_point"] = command_of
     main()
-elif __name__ == "__mp_main__" and START_METHOD == "forkserver":  # in the process of a run, before it begins
+elif __name__ == "__mp_main__" and START_METHOD == "forkserver":  # in a run's process, before the run begins
     fork_from_the_same()

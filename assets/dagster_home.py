@@ -1,6 +1,6 @@
 """The Dagster instance of a home: its folder, its `dagster.yaml` and the environment of its processes.
 
-Without Dagster, whose import takes seconds: `ldg serve` and `ldg dev` only start its processes.
+This module does not import Dagster, which takes seconds: `ldg serve` and `ldg dev` only start its processes.
 """
 
 from pathlib import Path
@@ -23,16 +23,16 @@ def dagster_environment(settings: Settings) -> dict[str, str]:
         "DAGSTER_HOME": str(folder),
         "LDG_HOME": str(settings.home.resolve()),
         "LDG_STORE": settings.store,
-        # A backfill waits for a code server that is being started again, instead of failing.
+        # A backfill waits while the code server restarts, instead of failing.
         "DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR": "yes",
     }
 
 
 def limit_trainings(settings: Settings) -> None:
-    """Give Dagster's pool `training` a place for each of the home's LDG_TRAININGS slots.
+    """Set the size of Dagster's pool `training` to LDG_TRAININGS, the number of the home's slots.
 
-    A run that the queue starts then finds a slot, and a run that would wait for one stays in the queue. This
-    process must have the variables of `dagster_environment`.
+    A run that would have to wait for a slot then stays in the queue. This process must have the variables of
+    `dagster_environment`.
     """
     from dagster import DagsterInstance
 
@@ -41,5 +41,5 @@ def limit_trainings(settings: Settings) -> None:
 
 
 def dagster_folder(settings: Settings) -> Path:
-    """Return the folder for logs of runs, and without a database for the runs themselves."""
+    """Return the folder of run logs and, unless LDG_STORE names a database, of the run history."""
     return settings.home.resolve() / "dagster"

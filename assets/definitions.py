@@ -1,4 +1,4 @@
-"""The code location, which workspace.yaml names: the whole system on the home of this process."""
+"""The code location: the definitions for the home that the environment selects."""
 
 from assets.system import build_definitions
 from pipeline.settings import Settings

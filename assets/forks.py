@@ -1,8 +1,7 @@
-"""Processes forked from one that has imported what they need: importing alone takes longer than a small
-piece of work does.
+"""Processes forked from a fork server with preloaded modules, because imports take longer than a small step.
 
-What it imports must start no thread that computes: a fork has none of them, and would wait for it. Libraries
-that compute have one thread then, unless a training asks for more.
+The preloaded modules must not start compute threads: a fork does not inherit them and would wait for them.
+Numerical libraries therefore use one thread, unless a training asks for more.
 """
 
 import multiprocessing
@@ -12,10 +11,10 @@ from multiprocessing import forkserver, resource_tracker
 from threading import Lock
 from typing import Any
 
-# Elsewhere libraries do not survive a fork: each process imports for itself.
+# On other systems libraries do not survive a fork, so each process imports its own modules.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 PROCESSES = multiprocessing.get_context(START_METHOD)
-# Modules of all that trains, follows and reports.
+# Modules for training, following and reporting.
 PRELOADED = [
     "assets.headless.one_step",
     "assets.system",
@@ -27,14 +26,14 @@ PRELOADED = [
 ]
 ONE_THREAD = "OMP_NUM_THREADS"
 BEGINNING = Lock()  # a server starts runs from several threads
-# How Dagster's executor starts the processes of steps.
+# The start method of steps in the config of Dagster's executor.
 OF_STEPS: dict[str, Any] = (
     {"forkserver": {"preload_modules": PRELOADED}} if START_METHOD == "forkserver" else {"spawn": {}}
 )
 
 
 def begin_imports() -> None:
-    """Let the imports begin, if they have not: they are done when the first process is wanted."""
+    """Start the fork server, which preloads the modules, if it is not running; do nothing without one."""
     if START_METHOD != "forkserver":
         return
     with BEGINNING:
@@ -51,8 +50,8 @@ def begin_imports() -> None:
 
 
 def fork_from_the_same() -> None:
-    """Have what this process forks come from the process that it was forked from itself.
+    """Make this process fork its children from the fork server that it was forked from itself.
 
-    Python means a fork to do so, but starts another process to fork from, which imports everything again.
+    Otherwise Python starts a second fork server, which imports everything again.
     """
     vars(forkserver._forkserver)["ensure_running"] = resource_tracker.ensure_running

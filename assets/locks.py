@@ -1,10 +1,9 @@
-"""Who makes what: a run of the UI and a headless one take the same locks, so that neither disturbs the other.
+"""Locks and training slots, taken by runs of the UI and headless runs alike so that they do not interfere.
 
-What is made within minutes is waited for. A training may take hours: another of the same variant fails at
-once, with a line that names the first. Slots bound how much a home does side by side, whoever started it.
+A run waits for the lock of a table, which is built within minutes. A training may take hours: a second one of
+the same variant fails at once and names the first. Slots limit the concurrent trainings of a home.
 
-Where homes share a storage, whoever holds a lock works on the newest state that any of them has published,
-and publishes what it made.
+Where homes share a storage, the holder of a lock downloads the newest state and publishes its result.
 """
 
 import sys
@@ -23,12 +22,12 @@ from pipeline.storage.share import bring_things, shared
 from pipeline.storage.things import Thing, event_table, learned_waiting_times, trained_model
 
 Context = AssetExecutionContext | OpExecutionContext
-LONGEST_WAIT = 3600.0  # seconds, for a table: it is made within minutes
+LONGEST_WAIT = 3600.0  # seconds, for the lock of a table
 
 
 @contextmanager
 def table_locked(context: Context, lake: Lake, dataset: str, *beside: Thing) -> Generator[None]:
-    """Hold the lock of all that is in a dataset's folder, and of what is shared `beside` its table."""
+    """Hold the lock of a dataset's folder; share its event table and the things `beside` it."""
     things = (event_table(dataset), *beside)
     with _waited_for(context, lake, "datasets", dataset), shared(lake, *things, log=context.log.info):
         yield
@@ -36,11 +35,11 @@ def table_locked(context: Context, lake: Lake, dataset: str, *beside: Thing) -> 
 
 @contextmanager
 def model_locked(context: Context, lake: Lake, dataset: str, variant: str) -> Generator[None]:
-    """Hold the lock of a trained variant's folder; an error at once if another process trains it."""
+    """Hold the lock of a trained variant's folder; raise LockedError at once if another has it."""
     if lake.storage:
         with _waited_for(context, lake, "datasets", dataset):
             bring_things(lake, event_table(dataset), log=context.log.info)
-    # Waiting times are locked like a variant: who learns them keeps a processor as busy.
+    # Waiting times are locked like a variant, because learning them keeps a processor as busy.
     learned = learned_waiting_times(dataset) if variant == WAITING_TIMES else trained_model(dataset, variant)
     happening = f"{variant} is being trained on {dataset}"
     with (
@@ -51,7 +50,7 @@ def model_locked(context: Context, lake: Lake, dataset: str, variant: str) -> Ge
 
 
 def training_slot(context: Context, settings: Settings) -> AbstractContextManager[object]:
-    """Hold one of the home's slots for trainings, LDG_TRAININGS of them; a cluster has its workers."""
+    """Hold one of the home's LDG_TRAININGS training slots; none on a cluster, which has its workers."""
     if settings.cluster:
         return nullcontext()
     count = settings.trainings
@@ -67,17 +66,17 @@ def _waited_for(context: Context, lake: Lake, kind: str, name: str) -> AbstractC
 
 
 def _tell(context: Context, line: str) -> None:
-    """Tell who waits for a lock: in the log of a run, and in a terminal."""
+    """Write a line about a wait to the run's log and, in a headless run, to standard error."""
     context.log.info(line)
     if is_headless(context):
-        print(line, file=sys.stderr)  # noqa: T201 - nobody watches the log of a headless run
+        print(line, file=sys.stderr)  # noqa: T201 - a headless run's log is not shown
 
 
 def is_headless(context: Context) -> bool:
-    """Whether the run is one of the launcher's."""
+    """Return True for a headless run, that is one not started by the UI or the daemon."""
     return HEADLESS.items() <= context.run.tags.items()
 
 
 def run_name(context: Context) -> str:
-    """A run by its number as the UI abbreviates it, and whether the launcher started it."""
+    """Return a run's name: `headless` or `Dagster`, and its id as the UI abbreviates it."""
     return f"{'headless' if is_headless(context) else 'Dagster'} run {context.run.run_id[:8]}"

@@ -1,4 +1,4 @@
-"""What an asset shows in the UI of the frame it wrote."""
+"""Metadata of materializations, as the UI shows it: previews of frames, metrics, pictures, column schemas."""
 
 import base64
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ PREVIEW_ROWS = 10
 
 
 def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN401 - metadata takes any value
-    """Row count, a preview of the first rows, and whatever else `more` holds."""
+    """Return the metadata of a frame: its row count, a preview of its first rows, and `more`."""
     head = frame.head(PREVIEW_ROWS)
     preview = MetadataValue.table(
         records=[
@@ -29,12 +29,12 @@ def shown(frame: pl.DataFrame, **more: Any) -> Mapping[str, Any]:  # noqa: ANN40
 
 def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, Any]:
     """Return the metadata of a trained variant: its test metrics and those of the best baseline, the facts of
-    its model.json, and how each epoch came out.
+    its model.json, and a row for each epoch.
 
     The UI plots numbers, so facts other than the training's seconds are text.
     """
     curves = trained.read("curves")
-    # Plots are in the order of the alphabet, two in a row: a metric, and the best baseline's beside it.
+    # The UI sorts plots by name, two in a row: so a metric and the best baseline's stand side by side.
     beside = {f"{name}_of_best_baseline": value for name, value in (stands.of_baseline or {}).items()}
     metadata = shown(
         curves.filter(pl.col("mar").is_not_null()),
@@ -51,7 +51,7 @@ def shown_training(trained: TrainedVariant, stands: Standing) -> Mapping[str, An
 
 
 def plain_cell(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - a cell of any frame
-    """A cell as the UI's tables take it."""
+    """Return a cell as a type that the UI's tables accept; other types become text."""
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
@@ -61,12 +61,12 @@ def as_text(value: Any) -> Any:  # noqa: ANN401 - any value of JSON
 
 
 def inline_picture(title: str, png: bytes) -> str:
-    """Return a picture as Markdown that needs no file."""
+    """Return a PNG picture as Markdown with a data URL."""
     return f"![{escape_markdown(title)}](data:image/png;base64,{base64.b64encode(png).decode()})"
 
 
 def column_schema(table: Table) -> TableSchema:
-    """The columns of a table with their meaning, as the UI shows them."""
+    """Return the columns of a table with their SQL types and descriptions, for the UI."""
     return TableSchema(
         [TableColumn(column.name, column.sql_type, column.description) for column in table.columns]
     )

@@ -1,6 +1,6 @@
-"""What an asset's page in the UI tells of it: columns, files, documents, owner, tags, version of its code.
+"""Metadata of the assets' pages in the UI: columns, files, document, owner, tags, code version, freshness.
 
-Lanes say how an asset is made; what all assets have in common is here.
+`assets.lanes` defines how assets are made; the metadata that all of them have is added here.
 """
 
 from collections.abc import Mapping
@@ -33,16 +33,16 @@ from pipeline.schemas import (
 from pipeline.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
-# A home whose window reaches so near to the present is meant to keep up with it.
+# A window that ends at most this long ago is expected to keep up with the present.
 PRESENT = timedelta(days=7)
-LATE, TOO_LATE = timedelta(hours=26), timedelta(hours=50)  # a day is brought once a day
+LATE, TOO_LATE = timedelta(hours=26), timedelta(hours=50)  # a schedule fetches one day per day
 
 
 @dataclass(frozen=True)
 class Page:
-    """What an asset's page shows beside its description.
+    """The metadata of an asset's page.
 
-    `code` is the version of what makes it: raise it whenever the same inputs begin to make another output.
+    `code` is the code version: raise it whenever the same inputs begin to give a different output.
     """
 
     owner: str
@@ -78,7 +78,7 @@ PAGES = {
 
 
 def explained(spec: AssetSpec, settings: Settings) -> AssetSpec:
-    """`spec` with its page; an asset without one stays as it is."""
+    """Return `spec` with the metadata of its page; an asset without a page is unchanged."""
     page = PAGES.get(spec.key.path[-1])
     if page is None:
         return spec
@@ -98,13 +98,13 @@ def explained(spec: AssetSpec, settings: Settings) -> AssetSpec:
 
 
 def tags(spec: AssetSpec) -> Mapping[str, str]:
-    """The step of the pipeline, and the dataset where it is one's."""
+    """Return the tags of an asset: its pipeline step and, if it has a key prefix, its dataset."""
     *lane, step = spec.key.path
     return {"ldg/step": step} | ({"ldg/dataset": lane[0]} if lane else {})
 
 
 def files(spec: AssetSpec, lake: Lake) -> Path | None:
-    """Where the files of an asset are, if it has a place of its own."""
+    """Return the file or folder of an asset, or None if it has none of its own."""
     *lane, step = spec.key.path
     if lane:
         folder = lake.dataset(lane[0])
@@ -129,7 +129,7 @@ def files(spec: AssetSpec, lake: Lake) -> Path | None:
 
 
 def page_freshness(spec: AssetSpec, settings: Settings) -> FreshnessPolicy | None:
-    """How fresh a page says an asset must be: a day is due daily where the window reaches to the present."""
+    """Return the freshness policy: daily for the archive's assets if the window reaches the present."""
     keeps_up = settings.github_end >= (datetime.now(UTC) - PRESENT).date()
     if not keeps_up or spec.key.path[-1] not in ("gharchive_files", "github_events"):
         return spec.freshness_policy

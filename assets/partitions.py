@@ -18,7 +18,7 @@ MONTHLY_RUNS = BackfillPolicy.multi_run(max_partitions_per_run=DAYS_PER_RUN)
 
 
 def day_range(first: date, last: date) -> dict[str, str]:
-    """Tags that let one run cover the file days from `first` to `last`."""
+    """Return the tags that let one run cover the file days from `first` to `last`."""
     return {
         "dagster/asset_partition_range_start": first.isoformat(),
         "dagster/asset_partition_range_end": last.isoformat(),
@@ -26,19 +26,19 @@ def day_range(first: date, last: date) -> dict[str, str]:
 
 
 def home_days(settings: Settings) -> DailyPartitionsDefinition:
-    """Return the file days of the home's window, as far as they are over."""
+    """Return the file days of the home's window, up to the newest that has ended."""
     end = settings.github_end + timedelta(days=1)  # exclusive
     return DailyPartitionsDefinition(settings.github_history.isoformat(), end_date=end.isoformat())
 
 
 def followed_partitions(settings: Settings) -> DailyPartitionsDefinition:
-    """Return the days that can be followed: from the first one on; any day while nothing is followed."""
+    """Return the days that can be followed: from the first followed day on, or all if there is none."""
     days = followed_days(settings.lake)
     return DailyPartitionsDefinition(days[0].isoformat()) if days else FILE_DAYS
 
 
 def variant_partitions(spec: DatasetSpec, settings: Settings) -> StaticPartitionsDefinition:
-    """Return the models that LDG_VARIANTS names, and those that were trained or begun before, by key."""
+    """Return the keys of the models that LDG_VARIANTS names and of those whose training was begun before."""
     folders = settings.lake.models / spec.name
     return StaticPartitionsDefinition(
         [

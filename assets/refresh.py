@@ -1,4 +1,4 @@
-"""After a day that the schedule brought: what was made before and depends on it, in order, in one run."""
+"""The sensor and job that rebuild existing downstream assets in one run after a schedule fetches a day."""
 
 from collections.abc import Sequence
 
@@ -26,31 +26,31 @@ from pipeline.settings import Settings
 from pipeline.sources.registry import SOURCES
 from pipeline.sources.source import DatasetSpec, Source
 
-REFRESH_TAG = {"ldg/refresh": "yes"}  # of the runs with which a schedule brings days
-DAYS_TAG = "ldg/days"  # of a refresh: the version of the days that it is made from
+REFRESH_TAG = {"ldg/refresh": "yes"}  # of the runs that a schedule starts to fetch days
+DAYS_TAG = "ldg/days"  # of a refresh: the version of its input days
 STEPS = (*MADE_TOGETHER, WAITING_TIMES)
 
 
 def daily_datasets(sources: Sequence[Source] = SOURCES) -> list[DatasetSpec]:
-    """The datasets whose raw material comes day by day; no setting decides which they are."""
-    # Not checked: that would start threads of polars, and this is imported before forks (`assets.forks`).
+    """Return the datasets of all daily sources; they do not depend on the settings."""
+    # Without validation, which would start polars threads: this is imported before forks (`assets.forks`).
     settings = Settings.model_construct()
     return [spec for source in sources if source.is_daily for spec in source.datasets(settings)]
 
 
 def lane(spec: DatasetSpec) -> list[AssetKey]:
-    """What of a dataset is made anew after its days, but for models: in the source, then in its chain."""
+    """Return what a refresh rebuilds of a dataset except models: the source's assets, then its chain's."""
     of_all_days = [asset for step in spec.source.steps if not step.daily for asset in step.assets]
     return [*map(AssetKey.from_user_string, of_all_days), *(AssetKey([spec.name, step]) for step in STEPS)]
 
 
 def renewed(spec: DatasetSpec) -> AssetKey:
-    """The models of a dataset that were trained before."""
+    """Return the key of the asset that retrains a dataset's existing models."""
     return AssetKey([spec.name, RENEWED_MODELS])
 
 
 def version(settings: Settings, sources: Sequence[Source] = SOURCES) -> str:
-    """The version of the days of all sources."""
+    """Return the joined versions of the days of all daily sources."""
     return "-".join(source.version(settings) for source in sources if source.is_daily)
 
 
@@ -59,7 +59,7 @@ refresh_what_changed = define_asset_job(
     "refresh_what_changed",
     selection=AssetSelection.assets(*(key for spec in DAILY for key in (*lane(spec), renewed(spec))))
     | AssetSelection.groups("results"),
-    executor_def=in_process_executor,  # one step after the other: a process for each would cost more
+    executor_def=in_process_executor,  # one step at a time: a process for each would cost more
     description="The dense subnetwork of the archive's days, its event table, every model that was trained "
     "before, and all results, in this order.",
 )
@@ -73,10 +73,10 @@ refresh_what_changed = define_asset_job(
     "made before is made anew, in order. What was never made stays so; days brought by hand set off nothing.",
 )
 def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings]) -> RunRequest | SkipReason:
-    """Ask for a refresh where the network's days are others than those of the last one that succeeded.
+    """Request a refresh if the days' version differs from that of the last successful refresh.
 
-    When the sensor is switched on, what is there counts as made from the days that are there. A refresh that
-    failed is tried again with the next day that a schedule brings.
+    At its first tick the sensor takes existing assets as up to date. A failed refresh is retried after the
+    next day that a schedule fetches.
     """
     instance = context.instance
     brought = newest_run(instance, RunsFilter(tags=REFRESH_TAG, statuses=[DagsterRunStatus.SUCCESS]))
@@ -104,12 +104,12 @@ def refresh(context: SensorEvaluationContext, settings: ResourceParam[Settings])
 
 
 def newest_run(instance: DagsterInstance, runs: RunsFilter) -> DagsterRun | None:
-    """The newest of these runs."""
+    """Return the newest run that matches, or None."""
     return next(iter(instance.get_runs(runs, limit=1)), None)
 
 
 def made_before(instance: DagsterInstance, specs: Sequence[DatasetSpec] = DAILY) -> Sequence[AssetKey]:
-    """Which assets of a refresh were materialized before; models count where one was trained."""
+    """Return the assets of a refresh that were materialized before, and models where any was trained."""
     keys = dict.fromkeys([*(key for spec in specs for key in lane(spec)), *map(AssetKey, RESULTS)])
     materialized = [key for key in keys if instance.get_latest_materialization_event(key) is not None]
     models = {spec.name: AssetKey([spec.name, TRAINED_MODELS]) for spec in specs}

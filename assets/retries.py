@@ -1,4 +1,4 @@
-"""What failed and may go better in a minute is tried again within the run, later each time."""
+"""Retries with exponential backoff within a run, for failures that may be temporary."""
 
 from dagster import AssetExecutionContext, RetryRequested
 
@@ -9,7 +9,7 @@ RETRIES = 2
 
 
 def retry_later(context: AssetExecutionContext, settings: Settings, reason: str) -> None:
-    """End this try and have another one after LDG_RETRY_SECONDS, then after twice as long; then go on."""
+    """Raise RetryRequested with a wait of LDG_RETRY_SECONDS, then twice that; return if no retry is due."""
     wait = settings.retry_seconds * 2**context.retry_number
     if not wait or context.retry_number >= RETRIES:
         return

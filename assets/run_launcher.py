@@ -1,7 +1,7 @@
-"""How the UI starts runs: as Dagster does, and it notices when the process of a run is gone.
+"""A run launcher that detects orphaned runs, whose process has died.
 
-Dagster's own launcher leaves a run whose process was killed with its code server as started for ever,
-with the slot it holds. Noticed, it is failed, and `run_retries` in dagster.yaml starts it again.
+With Dagster's own launcher, a run killed together with its code server stays "started" and keeps its slot.
+Here the daemon fails it, and `run_retries` in dagster.yaml starts it again.
 """
 
 import os
@@ -20,13 +20,13 @@ from pipeline.lake import is_alive
 
 ALIVE = CheckRunHealthResult(WorkerStatus.RUNNING)
 GONE = CheckRunHealthResult(WorkerStatus.FAILED, "its process is gone")
-# Seconds until a run that is gone counts as gone. The daemon asks a code server that was started again for
-# its assets every ten seconds until it has them; a run that is failed before that is not started again.
+# Seconds without a process until a run counts as orphaned. The daemon asks a restarted code server for its
+# assets every ten seconds until it has them; a run that is failed before then would not be retried.
 SETTLED = 45.0
 
 
 class WatchfulRunLauncher(DefaultRunLauncher):
-    """Dagster's launcher, which can also tell whether a run is alive."""
+    """Dagster's launcher with a health check of run processes."""
 
     def __init__(self, inst_data: ConfigurableClassData | None = None) -> None:
         super().__init__(inst_data)
@@ -34,11 +34,11 @@ class WatchfulRunLauncher(DefaultRunLauncher):
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Yes: the daemon asks every half minute."""
+        """Return True: the daemon then checks every half minute."""
         return True
 
     def check_run_worker_health(self, run: DagsterRun) -> CheckRunHealthResult:
-        """Whether the run is at work, as far as is known; gone only after a while without a sign of it."""
+        """Return RUNNING, or FAILED once the run has not been at work for `SETTLED` seconds."""
         if self.is_at_work(run):
             self.gone_since.pop(run.run_id, None)
             return ALIVE
@@ -48,10 +48,10 @@ class WatchfulRunLauncher(DefaultRunLauncher):
     def get_run_worker_debug_info(
         self, run: DagsterRun, include_container_logs: bool | None = True
     ) -> str | None:
-        """Nothing to tell, but Dagster asks just before it fails a run that is gone or has not started.
+        """Return Dagster's own answer, but first tag the run with whether it will be retried.
 
-        It says only afterwards that the run is tried again. A backfill that looks in between finds all its
-        runs ended, fails for good, and then refuses the retry. So it is said here, before.
+        Dagster calls this just before it fails an orphaned or unstarted run, and sets the tag afterwards.
+        A backfill that polls in between would find all its runs ended, fail, and refuse the retry.
         """
         if run.status != DagsterRunStatus.CANCELING:
             failed = run.with_status(DagsterRunStatus.FAILURE)
@@ -60,10 +60,10 @@ class WatchfulRunLauncher(DefaultRunLauncher):
         return super().get_run_worker_debug_info(run, include_container_logs)
 
     def is_at_work(self, run: DagsterRun) -> bool:
-        """Whether the run's process is here, or its code server has it among those it could end.
+        """Return True if the run's process is alive here, or its code server can cancel the run.
 
-        A run without a code server is a headless one: whoever started it looks after it. A server that cannot
-        be reached is being started again and tells later; one at a socket belongs to an `ldg dev` that ended.
+        A run without a code server is headless and left to the process that started it: True. A code server
+        that is unreachable is restarting (True), or at a socket of an `ldg dev` that has ended (False).
         """
         server = self._get_grpc_client_for_termination(run.run_id)
         if server is None or self.process_is_here(run):
@@ -75,7 +75,7 @@ class WatchfulRunLauncher(DefaultRunLauncher):
         return deserialize_value(answer, CanCancelExecutionResult).can_cancel
 
     def process_is_here(self, run: DagsterRun) -> bool:
-        """Whether the process that the run's first words name is alive on this machine."""
+        """Return True if the process id in the run's first engine event is alive here, for this home."""
         words = self._instance.all_logs(run.run_id, of_type=DagsterEventType.ENGINE_EVENT)
         for event in words:
             metadata = event.get_dagster_event().engine_event_data.metadata
@@ -86,14 +86,14 @@ class WatchfulRunLauncher(DefaultRunLauncher):
 
 
 def is_of_this_home(process: int) -> bool:
-    """Whether a process is at work on the home of this one, as far as the system tells.
+    """Return True if a process has this one's DAGSTER_HOME, or if the system has no /proc to tell.
 
-    Once a machine was started again, the number of a run's process may be that of any other program.
+    After a reboot, the id of a run's process may belong to any other program.
     """
     try:
         environment = Path(f"/proc/{process}/environ").read_bytes()
     except PermissionError:
-        return False  # somebody else's
+        return False  # another user's process
     except FileNotFoundError:
-        return True  # a system without such files
+        return True  # no /proc on this system
     return os.fsencode(f"DAGSTER_HOME={os.environ['DAGSTER_HOME']}") in environment.split(b"\0")

@@ -1,4 +1,4 @@
-"""What runs by itself: the archive's newest complete day, then everything that depends on it."""
+"""The schedules: fetch the archive's newest complete day, or follow the archive through it."""
 
 from dagster import (
     AssetSelection,
@@ -24,7 +24,7 @@ from pipeline.sources.gharchive.account import account_path
 archive_day = define_asset_job(
     "archive_day",
     selection=AssetSelection.assets("gharchive_files", "github_events"),
-    executor_def=in_process_executor,  # one step after the other: a process for each would cost more
+    executor_def=in_process_executor,  # one step at a time: a process for each would cost more
     description="Fetch and normalize one day of the archive.",
 )
 
@@ -32,14 +32,14 @@ archive_day = define_asset_job(
 follow_day = define_asset_job(
     "follow_day",
     selection=AssetSelection.assets(*FOLLOWING, "warehouse", "report"),
-    executor_def=in_process_executor,  # one step after the other, for seconds or minutes
+    executor_def=in_process_executor,  # one step at a time, for seconds or minutes
     description="Follow the archive through one day: bring it and what came late, score the forecast of the "
     "day before, learn on, forecast the next; then the warehouse and the report.",
 )
 
 
 def schedules(settings: Settings) -> list[ScheduleDefinition]:
-    """The schedules, which tick when LDG_SCHEDULE says."""
+    """Return the schedules, with the cron expression of LDG_SCHEDULE."""
 
     @schedule(
         job=archive_day,
@@ -52,9 +52,9 @@ def schedules(settings: Settings) -> list[ScheduleDefinition]:
     def newest_archive_day(
         context: ScheduleEvaluationContext, settings: ResourceParam[Settings]
     ) -> RunRequest | SkipReason:
-        """Ask for the day before the tick's, and all since the oldest late day that was brought.
+        """Request the day before the tick's and, for late data, all since the oldest recent day fetched.
 
-        Days after the home's window are not asked for.
+        Recent days are the last `LATE_DAYS`. Days after the home's window are not requested.
         """
         newest = newest_complete_day(context.scheduled_execution_time)
         late = window_until(newest, LATE_DAYS)
@@ -80,7 +80,7 @@ def schedules(settings: Settings) -> list[ScheduleDefinition]:
     def follow_newest_day(
         context: ScheduleEvaluationContext, settings: ResourceParam[Settings]
     ) -> RunRequest:
-        """Follow the day before the tick's, or the last one of a folder that ends earlier."""
+        """Request the day before the tick's, or the last one of an archive folder that ends earlier."""
         yesterday = newest_complete_day(context.scheduled_execution_time)
         newest = newest_day_to_follow(settings, yesterday).isoformat()
         return RunRequest(run_key=newest, partition_key=newest, tags=REFRESH_TAG)

@@ -1,7 +1,7 @@
-"""The settings as Dagster knows them: shown in the UI and checked; what a rule selects may differ in one run.
+"""The settings as a Dagster resource: shown in the UI, validated, and in part overridable for a single run.
 
-A run cannot change where anything is (the home, addresses, commands): whoever reaches the UI could otherwise
-write anywhere. How models are trained is the run config of a training (`assets.training_config`).
+A run cannot change the home, addresses or commands: anyone with access to the UI could otherwise write
+anywhere. Training parameters are in the run config of a training (`assets.training_config`).
 """
 
 from datetime import date, datetime
@@ -14,7 +14,7 @@ from pipeline.settings import Settings, Value, setting_text, values_taken, varia
 
 PLAIN_TYPES: dict[Any, Any] = {date: str, datetime: str, tuple[str, ...]: [str]}
 
-# Settings that the config of a run may change: what belongs to a dataset, and which ones are worked on.
+# Settings that a run's config may change: parameters of datasets, and the datasets and variants in use.
 CHANGEABLE = (
     *("communications", "associations"),
     *("github_history", "github_start", "github_split", "github_time_zone", "github_end"),
@@ -28,7 +28,7 @@ CHANGEABLE = (
 
 
 def settings_resource(settings: Settings) -> ResourceDefinition:
-    """Return a resource with the values of `settings`; an asset that asks for it gets `Settings`."""
+    """Return a resource with the values of `settings`; assets receive it as `Settings`."""
     unchanged = {name: setting_in_config(getattr(settings, name)) for name in CHANGEABLE}
 
     def settings_of_the_home(context: InitResourceContext) -> Settings:
@@ -49,7 +49,7 @@ def settings_resource(settings: Settings) -> ResourceDefinition:
 
 
 def field_of_setting(name: str, value: object) -> Field:
-    """A setting as a field of the resource's config."""
+    """Return a setting as a field of the resource's config, with a default and a description."""
     field = Settings.model_fields[name]
     optional = isinstance(field.annotation, UnionType)
     bare = get_args(field.annotation)[0] if optional else field.annotation
@@ -63,7 +63,7 @@ def field_of_setting(name: str, value: object) -> Field:
 
 
 def setting_in_config(value: object) -> Any:  # noqa: ANN401 - one of Dagster's plain types
-    """Return a setting's value as a config has it."""
+    """Return a setting's value as a plain config value: tuples as lists, dates as text."""
     match value:
         case tuple():
             return list(value)

@@ -1,4 +1,4 @@
-"""The whole system as Dagster sees it: every asset, check, schedule and sensor of a home, explicitly."""
+"""The Dagster definitions of a home: all assets, checks, jobs, schedules and sensors, listed explicitly."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ from pipeline.sources.registry import registry
 
 
 def build_definitions(settings: Settings) -> Definitions:
-    """The whole system on the home of `settings`, with a lane for every dataset found there."""
+    """Return the definitions for the home of `settings`, with a lane for each dataset found there."""
     specs = registry(settings)
     chains = [asset for spec in specs for asset in dataset_chain(spec, settings)]
     assets = [
@@ -39,8 +39,7 @@ def build_definitions(settings: Settings) -> Definitions:
         schedules=schedules(settings),
         sensors=[*SENSORS, alerts(settings)],
         resources={"settings": settings_resource(settings)},
-        # Steps are heavy; two at a time is what a small machine carries. More trainings than there are slots
-        # for would wait in a run.
+        # Steps are heavy: a small machine runs two at a time. More trainings than slots would wait in a run.
         executor=multiprocess_executor.configured(
             {"max_concurrent": min(2, settings.trainings), "start_method": OF_STEPS}
         ),

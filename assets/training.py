@@ -1,4 +1,4 @@
-"""Training one variant, here or on a cluster, whichever run asks for it: an asset's or a job's."""
+"""Training of one variant, locally or on a cluster, for assets and jobs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ from pipeline.variants import has_latent_edges, model_named
 def train_variant(
     context: Context, spec: DatasetSpec, key: str, config: TrainingConfig, settings: Settings
 ) -> MaterializeResult:
-    """Train the variant `key` on the dataset's event table, and judge what came out."""
+    """Train the variant `key` on the dataset's event table; return its metrics and checks."""
     lake = settings.lake
     folder = lake.model(spec.name, key)
     variant = config.variant(model_named(key, spec.relations))
@@ -59,7 +59,7 @@ def train_variant(
 def train_and_report(
     context: Context, spec: DatasetSpec, key: str, config: TrainingConfig, settings: Settings
 ) -> MaterializeResult:
-    """Train a variant in a step of another asset or job: it counts as a materialization of its partition."""
+    """Train a variant in a step of another asset or job; log its materialization and checks."""
     result = train_variant(context, spec, key, config, settings)
     assert result.asset_key is not None
     assert result.data_version is not None
@@ -69,7 +69,7 @@ def train_and_report(
         )
     )
     for verdict in result.check_results or ():
-        context.log_event(  # its annotation forgets checks
+        context.log_event(  # its annotation omits checks
             AssetCheckEvaluation(  # ty: ignore[invalid-argument-type]
                 asset_key=result.asset_key,
                 check_name=verdict.check_name or "",
@@ -83,7 +83,7 @@ def train_and_report(
 
 
 def verdicts(trained: TrainedVariant, stands: Standing, *, latent: bool) -> list[AssetCheckResult]:
-    """The checks of one trained variant. A bad result is still a result: nothing downstream is held up."""
+    """Return the check results of a trained variant: warnings, which do not block downstream assets."""
     findings: Mapping[str, tuple[list[str], Mapping[str, Any]]] = {
         "beats_best_baseline": (
             stands.lost,

@@ -1,4 +1,4 @@
-"""The run config of a training: what the launchpad offers, with bounds and with the settings as defaults."""
+"""The run config of a training, shown in the launchpad: fields with bounds and defaults from the settings."""
 
 from dataclasses import replace
 from typing import Annotated, Any, cast
@@ -13,13 +13,13 @@ from pipeline.settings import Settings, processors, values_taken, variable
 from pipeline.variants import Variant, has_latent_edges
 
 PAPER, REM = TrainingSettings(), RemSettings()
-EDGE_TYPES = RemVariant().edge_types  # those of LDG, too
+EDGE_TYPES = RemVariant().edge_types  # also the default of LDG
 FROM_SETTINGS = ("seeds", "epochs", "batch", "learning_rate")
 OF_THE_PAPER = ("epochs", "batch", "learning_rate", "d")
 
 
 class RemConfig(Config):
-    """How a relational-event model is trained."""
+    """Training parameters of relational-event models."""
 
     epochs: int = Field(
         REM.epochs, ge=1, description="Passes over the training events; half for a large stream."
@@ -33,9 +33,9 @@ class RemConfig(Config):
 
 
 class TrainingConfig(Config):
-    """How variants are trained in this run; what is not given is as the settings say.
+    """Training parameters of a run; the settings are the defaults.
 
-    Another config is another training: the variant's folder is trained anew, and says with what.
+    A different config is a different training: the variant is retrained, and its folder records the config.
     """
 
     seeds: int
@@ -56,20 +56,20 @@ class TrainingConfig(Config):
     rem: RemConfig = Field(RemConfig(), description="A relational-event model has these of its own.")
 
     def variant(self, variant: Variant | RemVariant) -> Variant | RemVariant:
-        """`variant` with the number of edge types asked for, if it has latent edges."""
+        """Return `variant` with the configured number of edge types if it has latent edges."""
         if not has_latent_edges(variant) or self.edge_types == EDGE_TYPES:
             return variant
         return replace(variant, edge_types=self.edge_types)
 
     def settings(self, variant: Variant | RemVariant) -> TrainingSettings | RemSettings:
-        """How `variant` is trained."""
+        """Return the training settings of `variant`."""
         of_paper = replace(training_settings(self), d=self.d)
         if isinstance(variant, RemVariant):
             return replace(REM, seeds=of_paper.seeds, **self.rem.model_dump())
         return of_paper
 
     def refuse_vain(self, variant: Variant | RemVariant) -> None:
-        """An error if something was changed that the training of `variant` does not ask for."""
+        """Raise ValueError if the config changes a field that the training of `variant` does not use."""
         vain = OF_THE_PAPER if isinstance(variant, RemVariant) else ("rem",)
         vain += () if has_latent_edges(variant) else ("edge_types",)
         fields = type(self).model_fields
@@ -80,7 +80,7 @@ class TrainingConfig(Config):
 
 
 def training_settings(asked: Settings | TrainingConfig) -> TrainingSettings:
-    """How the settings, or a run's config in their stead, say that the paper's models are trained."""
+    """Return the training settings of the paper's models from the settings or a run's config."""
     return replace(
         PAPER,
         seeds=tuple(range(asked.seeds)),
@@ -91,7 +91,7 @@ def training_settings(asked: Settings | TrainingConfig) -> TrainingSettings:
 
 
 def training_config(settings: Settings) -> type[TrainingConfig]:
-    """The run config whose defaults are the values of `settings`."""
+    """Return the config class whose defaults are the values of `settings`."""
     fields: dict[str, Any] = {name: as_set(name, settings) for name in FROM_SETTINGS}
     config_class = create_model(
         "TrainingConfig", __base__=TrainingConfig, __doc__=TrainingConfig.__doc__, **fields
@@ -100,7 +100,7 @@ def training_config(settings: Settings) -> type[TrainingConfig]:
 
 
 def as_set(name: str, settings: Settings) -> tuple[Any, Any]:
-    """A setting as a field of the config: its type with its bounds, its value as default, what it means."""
+    """Return a setting as a field of the config: its bounded type, default value and help text."""
     field = Settings.model_fields[name]
     help_text = f"{field.description} It takes {values_taken(field)}; the default is {variable(name)}."
     bounded = Annotated[(field.annotation, *field.metadata)]  # ty: ignore[invalid-type-form]

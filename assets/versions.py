@@ -1,7 +1,4 @@
-"""Data versions: what was made is new only if its content is.
-
-Dagster compares them: an asset whose version did not change leaves all that is made from it up to date.
-"""
+"""Data versions: content hashes, so that rematerializing identical data makes no downstream asset stale."""
 
 import hashlib
 import json
@@ -18,21 +15,21 @@ LENGTH = 16  # hexadecimal digits of a hash: enough to tell versions apart, shor
 
 
 def version_of_files(paths: Iterable[Path]) -> DataVersion:
-    """The version of what lies in some files: their names and bytes, in order; a file may be absent."""
+    """Return the version of files, from their names and bytes in order; a file may be absent."""
     return version_of_facts([(path.name, file_sha256(path) if path.exists() else None) for path in paths])
 
 
-def version_of_facts(facts: Any) -> DataVersion:  # noqa: ANN401 - whatever JSON takes
-    """The version of what follows from some facts: a fingerprint and settings, for instance."""
+def version_of_facts(facts: Any) -> DataVersion:  # noqa: ANN401 - any JSON value
+    """Return the version of a JSON value, such as a fingerprint and settings."""
     text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
     return DataVersion(hashlib.sha256(text.encode()).hexdigest()[:LENGTH])
 
 
 def version_tags(version: DataVersion) -> dict[str, str]:
-    """The tags by which an event that no step reports carries a data version."""
+    """Return the tags that carry a data version on an event that is logged outside a step's result."""
     return {DATA_VERSION_TAG: version.value, DATA_VERSION_IS_USER_PROVIDED_TAG: "true"}
 
 
 def version_of_training(facts: Mapping[str, Any]) -> DataVersion:
-    """The version of a trained variant: what its `model.json` says decides every number of it."""
+    """Return the version of a trained variant, from the entries of `model.json` that identify it."""
     return version_of_facts({name: facts[name] for name in ("version", "fingerprint", "variant", "settings")})

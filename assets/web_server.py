@@ -1,8 +1,7 @@
-"""Dagster's web server, which refuses requests that pages of other sites make.
+"""Dagster's web server, with protection from requests of other sites (CSRF and DNS rebinding).
 
-`python -m assets.web_server WORKSPACE HOST PORT`. The pages have no password, so a browser on this machine is
-all that a foreign page needs to start runs: by a request to 127.0.0.1, or by a host name of its own that
-resolves to 127.0.0.1.
+`python -m assets.web_server WORKSPACE HOST PORT`. The UI has no password, so a foreign page in a browser on
+this machine could start runs: by a request to 127.0.0.1, or to its own host name that resolves to 127.0.0.1.
 """
 
 import socket
@@ -26,7 +25,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 EVERY_INTERFACE = ("0.0.0.0", "::", "")  # noqa: S104 - recognized, not bound
 DATABASE = (15_000, 3600, 20)  # of PostgreSQL, as in `dagster-webserver`: milliseconds, seconds, connections
 POLL_MILLISECONDS = 2000
-LONGEST_END = 5  # seconds for open connections
+LONGEST_END = 5  # seconds for open connections at shutdown
 
 
 def serve(workspace: str, host: str, port: int) -> None:
@@ -53,12 +52,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def in_brackets(host: str) -> str:
-    """Return a host as a URL has it."""
+    """Return a host as in a URL: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def served_hosts(host: str, port: int, more: Collection[str]) -> frozenset[str]:
-    """Return what the header Host may say for a server at this address that is also known as `more`."""
+    """Return the accepted Host headers of a server at this address, including `more`."""
     names = LOOPBACK if host in EVERY_INTERFACE else (*LOOPBACK, in_brackets(host).lower())
     return frozenset({*(f"{name}:{port}" for name in names), *(names if port == 80 else ()), *more})
 
@@ -75,17 +74,17 @@ class OwnPagesOnly:
         self.hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it with a sentence."""
+        """Pass a request on to the app, or refuse it."""
         refusal = self.refuse(scope) if scope["type"] in {"http", "websocket"} else None
         if refusal is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})  # before it is accepted: answered by 403
+            await send({"type": "websocket.close", "code": 1008})  # not yet accepted: the client gets 403
         else:
             await refusal(scope, receive, send)
 
     def refuse(self, scope: Scope) -> PlainTextResponse | None:
-        """Return the answer to a request that is refused, otherwise None."""
+        """Return the response that refuses a request, or None if it is allowed."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host.lower() not in self.hosts:
@@ -112,7 +111,7 @@ class OwnPagesOnly:
 
 
 def refused(status: int, sentence: str) -> PlainTextResponse:
-    """Return the answer that refuses a request."""
+    """Return a plain-text response that refuses a request."""
     return PlainTextResponse(sentence + "\n", status, {"X-Content-Type-Options": "nosniff"})
 
 

@@ -1,4 +1,4 @@
-"""The jobs one starts by name: each described, each to be launched as it is."""
+"""The jobs that users launch by name; their defaults need no changes."""
 
 from typing import Any
 
@@ -15,5 +15,5 @@ refresh_results = define_asset_job(
 
 
 def jobs(settings: Settings) -> list[Any]:
-    """The jobs, with the values of `settings` as the defaults of their config."""
+    """Return the jobs, with the values of `settings` as the defaults of their config."""
     return [train_chosen(settings), refresh_results]

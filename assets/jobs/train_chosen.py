@@ -1,4 +1,4 @@
-"""The job `train_chosen`: what LDG_DATASETS and LDG_VARIANTS choose, trained side by side."""
+"""The job `train_chosen`, which trains the chosen variants on the chosen datasets in parallel."""
 
 from collections.abc import Iterator
 
@@ -26,14 +26,14 @@ from pipeline.sources.registry import registry
 
 
 class Choice(Config):
-    """Which models are trained on which datasets."""
+    """The datasets and the variants to train; the defaults are LDG_DATASETS and LDG_VARIANTS."""
 
     datasets: list[str]
     variants: list[str]
 
 
 def train_chosen(settings: Settings) -> JobDefinition:
-    """The job, with the values of `settings` as defaults."""
+    """Return the job, with the values of `settings` as defaults."""
     config_class = training_config(settings)
     choice_class = create_model(
         "Choice",
@@ -51,9 +51,9 @@ def train_chosen(settings: Settings) -> JobDefinition:
         config: choice_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
         settings: ResourceParam[Settings],
     ) -> Iterator[DynamicOutput[list[str]]]:
-        """Name what is to be trained: each dataset that has an event table, with each model chosen for it.
+        """Yield the trainings, `<dataset>/<variant>`, of each chosen dataset that has an event table.
 
-        Models that use the weights of another are named behind it, and trained after it.
+        A model that uses the weights of another is in the same list, after it.
         """
         chosen = settings.model_copy(
             update={"datasets": tuple(config.datasets), "variants": tuple(config.variants)}
@@ -75,7 +75,7 @@ def train_chosen(settings: Settings) -> JobDefinition:
         config: config_class,  # ty: ignore[invalid-type-form] - its defaults are the settings'
         settings: ResourceParam[Settings],
     ) -> None:
-        """Train one model on one dataset, then those behind it; each counts as one of its partition."""
+        """Train the models of a list in order; each is logged as a materialization of its partition."""
         specs = {spec.name: spec for spec in registry(settings)}
         for training in trainings:
             dataset, _, key = training.partition("/")

@@ -1,1 +1,1 @@
-"""The assets: raw sources, the chain of a dataset, and the results of all of them."""
+"""The assets: raw sources, the chain of each dataset, and the results over all datasets."""

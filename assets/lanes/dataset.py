@@ -1,4 +1,4 @@
-"""The chain of one dataset: its event table, the models and waiting times learned from it, the baselines."""
+"""The asset chain of one dataset: event table, trained models, waiting times and baselines."""
 
 from dagster import (
     AssetCheckResult,
@@ -34,7 +34,7 @@ from pipeline.variants import model_named, models_for
 
 
 def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinition]:
-    """The assets of `spec`, a lane of its own in the UI; `settings` are the defaults of their run config."""
+    """Return the assets of `spec`, a lane in the UI; `settings` are the defaults of their run config."""
     table_key = AssetKey([spec.name, EVENT_TABLE])
     title = escape_markdown(spec.title)
     table_check = AssetCheckSpec(
@@ -153,7 +153,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
         for key in begun_variants(settings.lake, spec):
             try:
                 versions[key] = train_and_report(context, spec, key, config, settings).data_version
-            except Exception as error:  # a training that fails stops no other
+            except Exception as error:  # a failed training does not stop the others
                 context.log.error(f"{key}: {error}")
                 failed.append(key)
         if failed:
@@ -168,7 +168,7 @@ def dataset_chain(spec: DatasetSpec, settings: Settings) -> list[AssetsDefinitio
 
 
 def begun_variants(lake: Lake, spec: DatasetSpec) -> list[str]:
-    """The variants of a dataset that were trained before, or were being trained, by key."""
+    """Return the keys of a dataset's variants whose training was begun or finished."""
     return [
         variant.key for variant in models_for(spec.relations) if lake.model(spec.name, variant.key).exists()
     ]

@@ -1,4 +1,4 @@
-"""The lane of the followed archive: its days are brought, then scored, learned from and forecast."""
+"""The lane of the followed archive: days are fetched, scored, learned from and forecast."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
@@ -42,7 +42,7 @@ from pipeline.sources.gharchive.day import account_path
 ARCHIVE, DAY = AssetKey(["following", "archive"]), AssetKey(["following", "day"])
 FOLLOWING = (ARCHIVE, DAY)
 
-# Each day is made from the one before: a run of several makes them in order.
+# Each day builds on the day before, so one run processes several days in order.
 IN_ORDER = BackfillPolicy.single_run()
 
 
@@ -62,11 +62,11 @@ IN_ORDER = BackfillPolicy.single_run()
     ],
 )
 def following_archive(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
-    """The archive's days that are followed up to this one, fetched and read.
+    """Fetch and read the archive's days that are needed to follow it up to this one.
 
-    Days that are not here are brought; each of the last 14 is asked for again, for hours that failed, came
-    late or were replaced. What changed counts as a materialization of `github_events`. This asset
-    stays empty until the archive is followed.
+    Missing days are fetched; each of the last 14 is requested again, for hours that failed, came late or were
+    replaced. Changed days are logged as materializations of `github_events`. This asset stays empty until the
+    archive is followed.
     """
     last = date.fromisoformat(context.partition_keys[-1])
     if (newest := newest_day_to_follow(settings, last)) < last:
@@ -95,7 +95,7 @@ def changed_days(lake: Lake, days: Sequence[date]) -> list[AssetMaterialization]
 
 
 def archive_metadata(window: Window, changed: Sequence[date], failed: Sequence[str]) -> dict[str, int]:
-    """Count the days in use, those that changed, and the hours still to be had."""
+    """Return the numbers of days in use, of days that changed, and of hours still to be fetched."""
     return {"days": len(window), "days changed": len(changed), "hours to be had": len(failed)}
 
 
@@ -120,11 +120,11 @@ DAY_CHECKS = {
     check_specs=[AssetCheckSpec(name, asset=DAY, description=text) for name, text in DAY_CHECKS.items()],
 )
 def following_day(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
-    """A followed day: yesterday's forecast scored on it, what was learned from it, the next forecast.
+    """Score the previous day's forecast on a day, train on the day, and make the next forecast.
 
-    Days before it that are not whole, or whose data changed, are made first. The numbers are those of the
-    model that decides and of recency, online, so that the plots of this asset are the track record. This
-    asset stays empty until the archive is followed.
+    Earlier days that are incomplete, or whose data changed, are processed first. The metrics are the online
+    ones of the first model of LDG_FOLLOW_VARIANTS and of recency, so the plots of this asset are the track
+    record. This asset stays empty until the archive is followed.
     """
     from model.following.task import follow_task
 
@@ -132,7 +132,7 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
     last = date.fromisoformat(context.partition_keys[-1])
     with training_slot(context, settings):
         made_days = run_task(follow_task(rule, last), lake, settings.cluster, context.log.info)
-    # Days before those of this run that were made with them: after days without a run, for instance.
+    # Earlier days processed in this run, for instance after days without a run.
     for earlier in (record for record in made_days if record.day.isoformat() not in context.partition_keys):
         tags = version_tags(version_of_facts(earlier.digest))
         for key in FOLLOWING:
@@ -157,23 +157,23 @@ def following_day(context: AssetExecutionContext, settings: ResourceParam[Settin
 def day_metadata(
     lake: Lake, record: DayRecord, scores: pl.DataFrame, variant: str, days_made: int
 ) -> Mapping[str, Any]:
-    """Collect what the UI shows of a followed day: its forecast, and its numbers of the track record."""
+    """Return the metadata of a followed day: its top forecasts, and its metrics of the track record."""
     forecasts = read_parquet(FollowingFiles.of(lake).forecasts(record.day))
     return shown(
         forecasts.filter(pl.col("rank") == 0).sort("probability", descending=True),
         **numbers(scores, record.day, variant),
         events=record.events,
         seconds=record.seconds,
-        days_made=str(days_made),  # text: no measure to plot
+        days_made=str(days_made),  # as text, which the UI does not plot
     )
 
 
 def report_followed(
     settings: Settings, window: Window, changed: Sequence[date], records: Sequence[DayRecord]
 ) -> None:
-    """Report the days that `ldg follow` brought and made to the home's Dagster instance, as a run would.
+    """Report the days that `ldg follow` fetched and processed to the home's Dagster instance, as a run would.
 
-    Checks are left to the runs of the UI.
+    Check results are not reported; runs of the UI evaluate them.
     """
     lake = settings.lake
     brought = archive_metadata(window, changed, failed_hours(lake))
@@ -197,7 +197,7 @@ def report_followed(
 
 
 def numbers(scores: pl.DataFrame, day: date, variant: str) -> dict[str, float]:
-    """MAR and HITS@10 of a day, online: of the model, and of recency."""
+    """Return MAR and HITS@10 of a day's online scores: of `variant`, and of recency with its prefix."""
     rows = scores.filter(pl.col("how") == ONLINE, pl.col("scored_until") == end_of(day))
     return {
         f"{prefix}{metric}": rows.filter(pl.col("predictor") == predictor)[metric].item()

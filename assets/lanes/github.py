@@ -1,4 +1,4 @@
-"""The GitHub lane's sources: archive hours, normalized events, the dense subnetwork."""
+"""Source assets of the GitHub lane: archive hours, normalized events, the dense subnetwork."""
 
 from collections import Counter
 from datetime import date
@@ -38,11 +38,11 @@ from pipeline.text import escape_markdown
     pool="gharchive",
 )
 def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
-    """The 24 hour files of an archive day, fetched, verified and kept, each with a note on it.
+    """Fetch, verify and store the 24 hour files of an archive day, with a record of each.
 
-    Hours already here and unchanged are not fetched again; failed hours are tried anew, twice in a run.
-    An archive that cannot be reached is an error, unless nothing is left to be fetched. So is one that has no
-    hour of several days, or of a headless run's, if the home has none either.
+    Unchanged hours that the home has are not fetched again; failed hours are retried twice in a run. The run
+    fails if the archive is unreachable while hours are still to be fetched. A run of several days, or a
+    headless one, also fails if it finds no hour and the home has none.
     """
     fetching = fetch_settings(settings)
     days = [date.fromisoformat(key) for key in context.partition_keys]
@@ -72,7 +72,7 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     except ConnectionError as error:
         retry_later(context, settings, str(error))
         raise
-    if len(days) > 1 or is_headless(context):  # the archive may lack a day
+    if len(days) > 1 or is_headless(context):  # a single day may be missing from the archive
         require_some_hour(settings.lake, fetching, days, found)
     if found["failed"]:
         retry_later(context, settings, f"{found['failed']} hours failed")
@@ -88,9 +88,9 @@ def gharchive_files(context: AssetExecutionContext, settings: ResourceParam[Sett
     check_specs=ARCHIVE_CHECKS,
 )
 def github_events(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
-    """Events of an archive day in one shape: who did what to whom, when (UTC).
+    """Normalize the events of an archive day: actor, counterpart, type and time (UTC).
 
-    Every event of every file is kept, ignored by rule, a duplicate, or quarantined with the reason.
+    Every event of every file is kept, ignored by a rule, a duplicate, or quarantined with the reason.
     """
     days = [date.fromisoformat(key) for key in context.partition_keys]
     read = read_days(
@@ -105,7 +105,7 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
     )
     for account in counted(read, len(days), "read", "days", context.log.info):
         day = account.day
-        parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # none when no hour could be had
+        parts = sorted(settings.lake.github_day(day).glob("*.parquet"))  # empty if no hour was available
         head = pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), *map(read_parquet, parts[:1])])
         metadata = shown(
             head,
@@ -132,7 +132,7 @@ def github_events(context: AssetExecutionContext, settings: ResourceParam[Settin
     deps=[github_events],
 )
 def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Settings]) -> MaterializeResult:
-    """The accounts that interact enough to learn from, and how many accounts each rule removed."""
+    """Select the accounts with enough interactions to learn from; count those that each rule removed."""
     source = GitHub()
     source.bring_shared(settings, run_name(context), context.log.info)
     with table_locked(context, settings.lake, "github", *source.shared_with_table):
@@ -143,7 +143,7 @@ def github_subnetwork(context: AssetExecutionContext, settings: ResourceParam[Se
             log=context.log.info,
         )
         write_subnetwork(subnetwork, settings.lake.github_subnetwork)
-        # The event table is made from it and from the days themselves, so that its version tells of both.
+        # The event table is built from both the subnetwork and the days, so the version covers both.
         days = sorted(settings.lake.github_accounts.glob("*.parquet"))
         version = version_of_files([settings.lake.github_subnetwork / "accounts.parquet", *days])
     return MaterializeResult(

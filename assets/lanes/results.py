@@ -32,7 +32,7 @@ from pipeline.settings import Settings
 from pipeline.sources.source import DatasetSpec
 from pipeline.storage.share import results_shared
 
-# Each result table: the step of every chain it is made from, the function that writes it, its description.
+# Each result table: the chain step that it is built from, the function that writes it, its description.
 TABLES: dict[str, tuple[str, Callable[[Lake], Any], str]] = {
     "dataset_stats": (
         EVENT_TABLE,
@@ -60,13 +60,13 @@ RESULTS = (*TABLES, "figures", "warehouse", "report")
 
 
 def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
-    """The `results` group over all datasets."""
+    """Return the assets of the `results` group, over all datasets."""
 
     datasets = [spec.name for spec in specs]
 
     def of_each(step: str) -> list[AssetKey]:
         keys = [AssetKey([spec.name, step]) for spec in specs]
-        if step == TRAINED_MODELS:  # a refresh makes them in a step of their own
+        if step == TRAINED_MODELS:  # a refresh retrains models in a separate step
             keys += [AssetKey([spec.name, RENEWED_MODELS]) for spec in specs if spec.source.is_daily]
         return keys
 
@@ -76,8 +76,8 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         deps=[*of_each(TRAINED_MODELS), *of_each(NO_LEARN_BASELINES), *of_each(WAITING_TIMES), *TABLES],
     )
     def figures(settings: ResourceParam[Settings]) -> MaterializeResult:
-        """The paper's figures for every dataset with a trained model, as SVG for papers and PNG for here."""
-        # What draws is imported where it is asked for: every process of Dagster loads this file.
+        """Draw the paper's figures for each dataset with a trained model: SVG files, PNG previews here."""
+        # Imported here because every process of Dagster loads this module.
         from pipeline.show.figures import draw_figures
         from pipeline.show.figures.thumbnail import thumbnail
 
@@ -112,7 +112,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
         ],
     )
     def warehouse(settings: ResourceParam[Settings]) -> MaterializeResult:
-        """Every table in one DuckDB file, replaced as a whole: readers never see half of it."""
+        """Write all tables to one DuckDB file, replaced atomically: readers never see a partial file."""
         with results_shared(settings.lake, datasets, get_dagster_logger().info):
             path = build_warehouse(settings.lake)
         with duckdb.connect(str(path), read_only=True) as connection:
@@ -138,7 +138,7 @@ def result_assets(specs: Sequence[DatasetSpec]) -> list[AssetsDefinition]:
 
     @asset(group_name="results", kinds={"html"}, deps=[warehouse, figures])
     def report(settings: ResourceParam[Settings]) -> MaterializeResult:
-        """One self-contained page: what was run, the tables, the figures, and the latent graph to explore."""
+        """Write one self-contained page: the run, tables, figures, and the latent graph to explore."""
         from pipeline.show.report import write_report
 
         with results_shared(settings.lake, datasets, get_dagster_logger().info):
@@ -159,7 +159,7 @@ def result_table(
     write: Callable[[Lake], Any],
     description: str,
 ) -> AssetsDefinition:
-    """The asset of one result table: `results/<name>.parquet`."""
+    """Return the asset of one result table, which writes `results/<name>.parquet`."""
 
     @asset(
         name=name,

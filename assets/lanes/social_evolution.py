@@ -1,4 +1,4 @@
-"""The Social Evolution lane's source."""
+"""Source asset of the Social Evolution lane."""
 
 import polars as pl
 from dagster import AssetExecutionContext, MaterializeResult, ResourceParam, asset
@@ -13,7 +13,7 @@ from pipeline.sources.social_evolution.files import fetch_social_evolution
 def social_evolution_files(
     context: AssetExecutionContext, settings: ResourceParam[Settings]
 ) -> MaterializeResult:
-    """Calls, SMS, proximity, surveys and subjects as MIT distributes them: a zip, a folder or a URL."""
+    """Fetch calls, SMS, proximity, surveys and subjects as MIT distributes them: a zip, a folder or a URL."""
     files = fetch_social_evolution(
         settings.social_evolution,
         settings.lake,

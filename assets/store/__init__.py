@@ -1,4 +1,4 @@
-"""Where Dagster keeps a home's runs, events and schedules: in SQLite files of the home, or in PostgreSQL."""
+"""Dagster's storage of a home's runs, events and schedules: SQLite files of the home, or PostgreSQL."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,22 +12,22 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData
 from pipeline.locks import hold
 from pipeline.settings import SettingError, Settings
 
-LONGEST_WAIT = 300.0  # seconds: it is made within one, by a machine that is not busy
+LONGEST_WAIT = 300.0  # seconds to wait for the lock; an idle machine creates the tables within one
 
 
 class HomeStore(DagsterStorage, ConfigurableClass):
-    """What `dagster.yaml` names as storage: the setting LDG_STORE says which it is. Never made itself."""
+    """Factory, named in `dagster.yaml`, of the storage that LDG_STORE selects; it is never instantiated."""
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
-        """The folder of the SQLite files."""
+        """Return the config schema: the folder of the SQLite files."""
         return {"folder": StringSource}
 
     @classmethod
-    def from_config_value(  # ty: ignore[incompatible-method-override] - one of two others, never itself
+    def from_config_value(  # ty: ignore[incompatible-method-override] - returns another class
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> DagsterStorage:
-        """The database that LDG_STORE names, or files in `folder`."""
+        """Return the storage in the database that LDG_STORE names, otherwise in SQLite files in `folder`."""
         address = Settings.load().store
         if not address:
             return sqlite_store(Path(config_value["folder"]), inst_data)
@@ -35,13 +35,13 @@ class HomeStore(DagsterStorage, ConfigurableClass):
 
 
 def sqlite_store(folder: Path, inst_data: ConfigurableClassData | None = None) -> DagsterStorage:
-    """The store in SQLite files, which one process at a time opens: the first makes their tables."""
+    """Open the store in SQLite files, one process at a time, because the first creates the tables."""
     with hold(folder / "opening.lock", "the run history is being opened", "Dagster", LONGEST_WAIT):
         return DagsterSqliteStorage.from_local(str(folder), inst_data)
 
 
 def postgres_store(address: str, inst_data: ConfigurableClassData | None = None) -> DagsterStorage:
-    """The store in a PostgreSQL database, whose tables are made if it has none."""
+    """Open the store in a PostgreSQL database, creating its tables; without a driver, raise SettingError."""
     try:
         from dagster_postgres import DagsterPostgresStorage
     except ImportError:
@@ -52,5 +52,5 @@ def postgres_store(address: str, inst_data: ConfigurableClassData | None = None)
 
 
 def with_driver(address: str) -> str:
-    """The address with its driver: SQLAlchemy 2.1 reads a bare one as psycopg 3, and Dagster brings 2."""
+    """Return the address with psycopg2, Dagster's driver; SQLAlchemy 2.1 would default to psycopg 3."""
     return f"postgresql+psycopg2://{address.partition('://')[2]}"
