@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "ldg") -> NoRetu
 
 
 def error_sentence(error: Exception) -> str:
-    """Return the error's message; for other types than OSError and ValueError also name and hint."""
+    """Return the error's message; except for OSError and ValueError, with its type and a hint."""
     if isinstance(error, OSError | ValueError):
         return str(error)
     return f"{type(error).__name__}: {error} (`ldg --traceback …` shows where)"

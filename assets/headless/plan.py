@@ -70,7 +70,7 @@ def trained_otherwise(spec: DatasetSpec, variant: Variant | RemVariant, settings
 def missing_before(
     spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
 ) -> list[Variant | RemVariant]:
-    """Return the variant whose weights this one uses, unless trained on the current event table."""
+    """List the variant whose weights this one uses, if it is not trained on the current event table."""
     trained = {one.key for one in current_variants(settings.lake, spec.name)}
     return [one for one in models_for(spec.relations) if one.key == variant.needs and one.key not in trained]
 

@@ -102,7 +102,7 @@ class PairHazard(nn.Module):
 
 @dataclass(frozen=True)
 class PairTimes:
-    """Forecast times until a node acts on each of M candidates."""
+    """Forecasts of the time until a node acts on each of M candidates."""
 
     within: dict[str, np.ndarray]  # (M) by horizon: probability of at least one event
     expected: np.ndarray  # (M) seconds
@@ -181,7 +181,7 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
         seed,
     )
     standard = Standard.of(answers.statistics)
-    seconds = answers.seconds + 0.5  # times are whole seconds: take the middle
+    seconds = answers.seconds + 0.5  # event times are whole seconds: take the middle
     days = days_in_bins(seconds)
     rows = [
         torch.from_numpy(array)
