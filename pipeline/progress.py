@@ -1,7 +1,6 @@
 """Progress of long work: a bar in a terminal, log lines with rate and remaining time for the Dagster UI.
 
-Whoever watches the work of a process (`watched_by`) gets its state several times per second
-instead of the bar.
+A watcher (`watched_by`) receives the state several times per second instead of the bar.
 """
 
 import sys
@@ -28,7 +27,7 @@ DRAWING = Lock()
 
 @dataclass(frozen=True)
 class State:
-    """How far some work is: `done` of `total` units after so many seconds; its last one says `ended`."""
+    """Progress of some work: `done` of `total` units after `seconds`; the last state has `ended` set."""
 
     label: str
     done: int
@@ -54,7 +53,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watched_by(watcher: Watcher) -> Generator[None]:
-    """Let `watcher` see the state of all work that begins in here."""
+    """Send the state of all work that begins in this context to `watcher`."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -63,12 +62,12 @@ def watched_by(watcher: Watcher) -> Generator[None]:
 
 
 def announce(line: str, *, ended: bool = False) -> None:
-    """Let whoever watches see a line that counts nothing, until it has `ended`: who is waited for, say."""
+    """Show a status line without a counter (for example, the lock waited for) until it has `ended`."""
     pass_on(State(line, 0, 0, "", 0.0, ended=ended))
 
 
 def pass_on(state: State) -> None:
-    """Let whoever watches see how far work is that is done elsewhere."""
+    """Send the state of work done elsewhere to the watcher, if there is one."""
     if watcher := _watcher.get():
         watcher(state)
 
@@ -104,9 +103,9 @@ def new_bar() -> Watcher:
 
 
 class Progress:
-    """Counts finished units of work and reports them.
+    """A counter of finished units of work that reports its progress.
 
-    It draws a bar when standard error is a terminal and nobody watches. With `log` (for instance
+    It draws a bar if standard error is a terminal and no watcher is set. With `log` (for instance
     `context.log.info` of a Dagster asset) it writes a line at most every ten seconds and one at the end.
     """
 
@@ -142,14 +141,14 @@ class Progress:
             self.log(str(self.state(now)))
 
     def state(self, now: float, *, ended: bool = False) -> State:
-        """How far the work is."""
+        """Return the state at `now`, a time of the monotonic clock."""
         return State(self.label, self.done, self.total, self.unit, now - self.started, self.note, ended)
 
 
 def counted(
     items: Iterable[Item], total: int, label: str, unit: str, log: Callable[[str], None] | None = None
 ) -> Iterator[Item]:
-    """`items`, each counted as done when the next is asked for."""
+    """Yield `items`; each counts as done when the next is requested."""
     with Progress(label, total, unit, log) as progress:
         for item in items:
             yield item

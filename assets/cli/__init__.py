@@ -1,6 +1,6 @@
 """`ldg`: the whole system as one command. Exit codes: 0 done, 1 failed, 2 wrong input, 130 interrupted.
 
-Each command imports what it needs when it is called, so that help is there at once.
+Commands import heavy libraries inside their functions, so that `--help` is fast.
 """
 
 import os
@@ -47,7 +47,7 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 @click.version_option(package_name=PACKAGE, prog_name="ldg", message="%(prog)s %(version)s")
 @click.option("--traceback", is_flag=True, help="Show where in the code a failure happened.")
 def ldg(home: Path | None, traceback: bool) -> None:  # noqa: ARG001 - `main` asks for the traceback
-    """Who will interact with whom next, and which hidden graph carries it?"""
+    """Forecast who interacts with whom next, and infer the hidden graph behind it."""
     if home is not None:
         os.environ["LDG_HOME"] = str(home)
 
@@ -60,7 +60,7 @@ for command in (
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "ldg") -> NoReturn:
-    """Run the command that the arguments name. Every end is an exit code, and every error a sentence."""
+    """Run the command that the arguments name, print any error as a sentence, and exit with its code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         sys.exit(ldg.main(arguments, prog_name=program, standalone_mode=False))
@@ -78,14 +78,14 @@ def main(arguments: Sequence[str] | None = None, program: str = "ldg") -> NoRetu
 
 
 def error_sentence(error: Exception) -> str:
-    """What went wrong; errors that nobody worded for a reader are named, with how to learn more."""
+    """Return the error's message; except for OSError and ValueError, with its type and a hint."""
     if isinstance(error, OSError | ValueError):
         return str(error)
     return f"{type(error).__name__}: {error} (`ldg --traceback …` shows where)"
 
 
 def is_wrong_input(error: Exception) -> bool:
-    """Whether an error is about what the user gave: a setting, or the files of the paper's experiments."""
+    """Return True for errors in the user's input: a setting or the files of the paper's experiments."""
     from pipeline.settings import SettingError
     from pipeline.sources.paper import PaperError
 

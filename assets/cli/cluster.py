@@ -1,4 +1,4 @@
-"""`ldg scheduler` and `ldg worker`: the two kinds of process that make a cluster."""
+"""`ldg scheduler` and `ldg worker`: the processes of a Dask cluster."""
 
 import os
 import socket
@@ -11,8 +11,8 @@ import click
 from assets.cli.home import WrongInputError, home_to_write
 
 PORT = 8786
-# A task has one thread. Nobody looks at what Dask samples of it, and freed memory is kept as glibc does it,
-# where Dask has it given back at once. A training pays for these two with a tenth of its time.
+# Tasks have one thread. Without Dask's profiler, and with freed memory kept as glibc does by default instead
+# of returned at once as Dask sets it, trainings are about a tenth faster.
 WORKER = {
     "POLARS_MAX_THREADS": "1",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
@@ -28,10 +28,10 @@ WORKER = {
 def scheduler(host: str, port: int) -> None:
     """Hand the tasks of runs with LDG_CLUSTER to the workers; docs/cluster.md starts with two machines.
 
-    Whoever reaches its port can run anything on the workers: open it to others only within a network of your
-    own, or with certificates (docs/cluster.md#certificates).
+    Anyone who can connect to its port can run any code on the workers: expose it only within a network of
+    your own, or with certificates (docs/cluster.md#certificates).
     """
-    # Its pages tell who works on what, and need no second door.
+    # The dashboard, on a free port, is reachable from this machine only.
     become_dask("dask_scheduler", "--host", host, "--port", str(port), "--dashboard-address", "127.0.0.1:0")
 
 
@@ -43,9 +43,9 @@ def scheduler(host: str, port: int) -> None:
     "--memory", default="auto", show_default=True, help="What each may use, as 4GB; one that uses more ends."
 )
 def worker(address: str | None, processes: int | None, name: str | None, memory: str) -> None:
-    """Do tasks for the scheduler at ADDRESS (tcp://host:8786; without it, LDG_CLUSTER) on this home.
+    """Run tasks of the scheduler at ADDRESS (tcp://host:8786; without it, LDG_CLUSTER) on this home.
 
-    Each process does one task at a time, with one thread. One that dies is started again.
+    Each process runs one task at a time, with one thread. A process that dies is restarted.
     """
     settings = home_to_write()
     from pipeline.machine import processors
@@ -71,7 +71,7 @@ def worker(address: str | None, processes: int | None, name: str | None, memory:
 
 
 def own_address(scheduler: str) -> str:
-    """The address of this machine in the network in which the scheduler is: workers listen there alone."""
+    """Return this machine's address in the scheduler's network; workers listen only there."""
     place = urlsplit(scheduler)
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:  # nothing is sent
@@ -84,7 +84,7 @@ def own_address(scheduler: str) -> str:
 
 
 def become_dask(command: str, *arguments: str) -> None:
-    """Go on as this command of Dask's."""
-    if find_spec("distributed") is None:  # importing it takes a second that the command needs again
+    """Replace this process by a Dask command; raise WrongInputError if Dask is not installed."""
+    if find_spec("distributed") is None:  # importing it would take a second
         raise WrongInputError("a cluster needs Dask: `make cluster` installs it")
     os.execv(sys.executable, [sys.executable, "-m", f"distributed.cli.{command}", *arguments])  # noqa: S606

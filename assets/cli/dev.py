@@ -1,4 +1,4 @@
-"""`ldg dev`: the UI."""
+"""`ldg dev`: Dagster's code server, web server and daemon in one command."""
 
 import json
 import signal
@@ -43,7 +43,7 @@ def dev(port: int) -> None:
 
 
 def serve_all(folder: Path, port: int, lock: int, start: Start) -> None:
-    """Run code server, pages and daemon until one of them ends, which is an error."""
+    """Run code server, web server and daemon; raise an error when one of them ends."""
     code_socket, workspace = folder / "code.sock", folder / "workspace.yaml"
     server = {"socket": str(code_socket), "location_name": "assets.definitions"}
     workspace.write_text(json.dumps({"load_from": [{"grpc_server": server}]}), encoding="utf-8")
@@ -57,7 +57,7 @@ def serve_all(folder: Path, port: int, lock: int, start: Start) -> None:
 
 
 def check_alive(services: dict[str, subprocess.Popen]) -> None:
-    """Raise an error if a service has ended; otherwise let a moment pass."""
+    """Raise an error if a service has ended; otherwise sleep half a second."""
     for name, process in services.items():
         if process.poll() is not None:
             raise click.ClickException(

@@ -1,4 +1,4 @@
-"""`ldg doctor`: what is set and from where, what can be reached, what is missing."""
+"""`ldg doctor`: settings and their origin, versions, and checks of home, disk, sources and storage."""
 
 import platform
 import shutil
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from pipeline.sources.source import Place, Source
 
 PACKAGES = (PACKAGE, "torch", "dagster", "polars", "duckdb", "pydantic-settings")
-SECONDS = 3.0  # a source that does not answer by then is reported as out of reach
+SECONDS = 3.0  # timeout of a source
 LITTLE_SPACE = 2 << 30
 
 
 @click.command(short_help="What is set, what can be reached, what is missing.")
 def doctor() -> None:
-    """Say what is set and from where, what can be reached, and what is missing.
+    """Print settings and where they are set, versions, and what is missing or cannot be reached.
 
-    Ends with 1 if something that a run needs is missing, and with 2 if a setting is wrong.
+    The exit code is 1 if something that a run needs is missing, and 2 if a setting is wrong.
     """
     from pipeline.settings import Settings
     from pipeline.sources.registry import SOURCES
@@ -48,7 +48,7 @@ def doctor() -> None:
 
 
 def settings_lines(settings: "Settings") -> list[str]:
-    """Every setting with its value and where it is set, without any secret of a URL."""
+    """Return a line per setting with its value and origin, without secrets."""
     from pipeline.settings import SECRET, values_in_force, variable
 
     values = values_in_force()
@@ -62,7 +62,7 @@ def settings_lines(settings: "Settings") -> list[str]:
 
 
 def version_lines() -> list[str]:
-    """Python, the machine, and the packages that decide most."""
+    """Return the versions of Python, the machine and the main packages."""
     lines = [f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"]
     for package in PACKAGES:
         try:
@@ -73,7 +73,7 @@ def version_lines() -> list[str]:
 
 
 def home_finding(settings: "Settings") -> tuple[bool, str]:
-    """Whether the home can be written to, and what is there; a home that is not there is left so."""
+    """Check that the home is writable and report its results; a missing home is not created."""
     if not settings.home.exists():
         return True, f"home {settings.home} is not there yet; `ldg run` makes it"
     settings.make_home()
@@ -85,14 +85,14 @@ def home_finding(settings: "Settings") -> tuple[bool, str]:
 
 
 def space_finding(settings: "Settings") -> tuple[bool, str]:
-    """Whether there is room on the disk of the home, or of the nearest folder above it that is there."""
+    """Check the free space on the disk of the home, or of its nearest existing parent."""
     home = settings.home.absolute()
     free = shutil.disk_usage(next(path for path in (home, *home.parents) if path.exists())).free
     return free >= LITTLE_SPACE, f"{free / (1 << 30):.1f} GB are free on the home's disk"
 
 
 def source_findings(settings: "Settings", sources: "Sequence[Source]") -> list[tuple[bool, str]]:
-    """Whether each raw source is there or answers."""
+    """Check that each raw source exists or answers."""
     findings = []
     for source in sources:
         if (reason := source.missing(settings)) is not None:
@@ -105,7 +105,7 @@ def source_findings(settings: "Settings", sources: "Sequence[Source]") -> list[t
 
 
 def storage_findings(settings: "Settings") -> list[tuple[bool, str]]:
-    """Whether the storage that homes share answers and takes the credentials."""
+    """Check that the shared storage answers and accepts the credentials; empty without a storage."""
     if not settings.storage:
         return []
     from pipeline.storage.bucket import Bucket, StorageError
@@ -119,7 +119,7 @@ def storage_findings(settings: "Settings") -> list[tuple[bool, str]]:
 
 
 def source_reached(title: str, place: "Place") -> tuple[bool, str]:
-    """Whether a source is at its place; in words that name the variable if it is not."""
+    """Check that a source's path exists or its URL answers; otherwise name the variable to set."""
     address, variable = shown_address(place.where), place.variable
     if not is_url(place.where):
         there = Path(place.where).expanduser().exists()

@@ -24,7 +24,7 @@ from assets.cli.home import WrongInputError, home_to_read, stored_table, unwrita
     help="The folder to write; it must be new or empty.",
 )
 def export(dataset: str, form: str, folder: Path) -> None:
-    """Write DATASET as a folder that other tools read: events with their splits, nodes and associations."""
+    """Write DATASET as a folder for other tools: events with their splits, nodes and associations."""
     table = stored_table(home_to_read().lake, dataset)
     from pipeline.export import export as write_export
     from pipeline.text import printable

@@ -1,4 +1,4 @@
-"""`ldg follow`: forecasts made today, scored tomorrow."""
+"""`ldg follow`: daily forecasts of the archive, scored on the next day."""
 
 from collections.abc import Callable
 from datetime import date, datetime
@@ -26,11 +26,11 @@ DAY = click.DateTime(["%Y-%m-%d"])
     help="Take back the followed days from this day on, and follow nothing.",
 )
 def follow(first: datetime | None, last: datetime | None, undone: datetime | None) -> None:
-    """Bring the archive's days up to the newest complete one, and follow those not followed yet.
+    """Download the archive's days up to the newest complete one, and follow the new ones.
 
-    The first time, the people worth following are found in the days before, and the models trained on them.
-    With --from, a past stretch is replayed as if it had been lived, so that there is a track record at once.
-    An archive that is a folder is followed up to the newest day of which it has an hour file.
+    The first run selects the accounts to follow from the days before, and trains the models on them. With
+    --from, past days are replayed as if they were live, which gives a track record at once. An archive in a
+    folder is followed up to the newest day with an hour file.
     """
     if undone and (first or last):
         raise WrongInputError("--undo-from takes neither --from nor --to: run `ldg follow` again afterwards")
@@ -60,7 +60,7 @@ def follow(first: datetime | None, last: datetime | None, undone: datetime | Non
 def follow_archive(
     settings: "Settings", last: date, first: date | None, log: Callable[[str], None]
 ) -> "list[DayRecord]":
-    """Bring what is needed of the archive, follow up to `last`, and show it in the UI and the warehouse."""
+    """Download the days needed, follow up to `last`, and update Dagster and the warehouse."""
     from model.following.task import follow_task
     from pipeline.cluster.run import run_task
     from pipeline.following.archive_days import days_needed
@@ -69,7 +69,7 @@ def follow_archive(
     from pipeline.following.rule_of_settings import follow_rule
     from pipeline.results.warehouse import build_warehouse
 
-    lake, rule = settings.lake, follow_rule(settings)  # refused before days are brought, not after
+    lake, rule = settings.lake, follow_rule(settings)  # fails before any download
     window = days_needed(settings, last, first)
     changed = bring_as_set(settings, window, log=log)
     records = run_task(follow_task(rule, last, first), lake, settings.cluster, log)
@@ -85,7 +85,7 @@ def follow_archive(
 
 
 def _undo(lake: "Lake", first: date) -> None:
-    """Take back the followed days from `first` on, and build the warehouse without them."""
+    """Delete the followed days from `first` on, and rebuild the warehouse without them."""
     from pipeline.following.record import followed_days, undo_days
     from pipeline.results.warehouse import build_warehouse
 
@@ -104,7 +104,7 @@ def _say(line: str) -> None:
 
 
 def _summary(records: "list[DayRecord]", until: date) -> str:
-    """What was done, in a line."""
+    """Return a one-line summary of the followed days."""
     if not records:
         return f"Followed up to {until} already; nothing changed"
     return f"Followed {records[0].day} to {records[-1].day}; `ldg forecast NAME` says who is next"

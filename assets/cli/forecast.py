@@ -1,4 +1,4 @@
-"""`ldg forecast`: whom one of the followed acts on next, how likely within a day, and when."""
+"""`ldg forecast`: a followed account's next partners, with probability within a day and expected time."""
 
 import click
 
@@ -11,8 +11,8 @@ from assets.cli.home import WrongInputError, home_to_read
 def forecast(name: str, top: int) -> None:
     """Print the latest published forecast for NAME, one of the accounts that `ldg follow` follows.
 
-    It is the followed archive's forecast for the day after the newest followed one; for any other dataset and
-    trained model, `ldg predict` says whom a node meets next.
+    The forecast is for the day after the newest followed one. For other datasets and trained models, use
+    `ldg predict`.
     """
     settings = home_to_read()
     import polars as pl

@@ -1,4 +1,4 @@
-"""What every command asks for first: the settings in force, on a home that is fit for use."""
+"""Settings, home checks and errors that the commands share."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,20 +21,20 @@ EPOCHS = click.option(
 
 
 class WrongInputError(click.ClickException):
-    """Something the user gave is wrong; the message says what to give instead."""
+    """An error in the user's input (exit code 2); the message says what to give instead."""
 
     exit_code = 2
 
 
 def unwritable(argument: str, path: Path, error: OSError) -> WrongInputError:
-    """Describe a path the user gave where nothing can be written."""
+    """Return the error for a path of the user that cannot be written to."""
     return WrongInputError(
         f"{argument} is '{path}', where nothing can be written ({error.strerror}); give another path"
     )
 
 
 def home_to_write() -> "Settings":
-    """The settings, on a home that can be written to; says which last day lies in the future."""
+    """Load the settings, create the home if needed, and warn about last days in the future."""
     from pipeline.settings import Settings
 
     settings = Settings.load()
@@ -50,7 +50,7 @@ def warn(sentences: Iterable[str]) -> None:
 
 
 def home_to_read() -> "Settings":
-    """The settings, on a home that is there."""
+    """Load the settings; raise WrongInputError if the home does not exist."""
     from pipeline.settings import Settings
 
     settings = Settings.load()
@@ -62,7 +62,7 @@ def home_to_read() -> "Settings":
 
 
 def stored_table(lake: "Lake", dataset: str) -> "EventTable":
-    """The event table of a dataset that the user named."""
+    """Read the event table of a dataset; raise WrongInputError if there is none of this name."""
     from pipeline.event_table import dataset_names, read_event_table
     from pipeline.text import suggest_name
 

@@ -1,4 +1,4 @@
-"""`ldg list`: the datasets, nodes and variants of a home, by the names that other commands take."""
+"""`ldg list`: the names of datasets, nodes and variants of a home, as other commands take them."""
 
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ def list_names(dataset: str | None, pattern: str) -> None:
 
 
 def list_nodes(lake: "Lake", dataset: str, pattern: str) -> None:
-    """Print number and name of the nodes of a dataset whose names fit a pattern."""
+    """Print number and name of the nodes of a dataset whose names match a pattern, ignoring case."""
     nodes = stored_table(lake, dataset).nodes
     from fnmatch import fnmatchcase
 
@@ -61,7 +61,7 @@ def list_nodes(lake: "Lake", dataset: str, pattern: str) -> None:
 
 
 def describe_dataset(lake: "Lake", name: str, spec: "DatasetSpec | None") -> "Iterator[tuple[str, str]]":
-    """Yield lines on a dataset: its events, the trained variants, and those that can be trained."""
+    """Yield label and text of each line on a dataset: events, trained, outdated and trainable variants."""
     from pyarrow.parquet import read_metadata
 
     from pipeline.event_table import has_event_table

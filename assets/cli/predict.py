@@ -18,9 +18,9 @@ from assets.cli.home import WrongInputError, home_to_read, stored_table
 def predict(dataset: str, node: str, variant: str | None, at: datetime | None, top: int) -> None:
     """Print the likeliest partners of the next communication of NODE in DATASET.
 
-    NODE is the name of a node if a node has that name; else a text of digits is the number of a node, from 0
-    in the order of nodes.parquet. Any trained model of any dataset can be asked; the published forecast of
-    the archive that `ldg follow` follows is printed by `ldg forecast`.
+    NODE is a node's name, or, if no node has that name, a node's number, from 0 in the order of
+    nodes.parquet. It works for every trained model of every dataset; `ldg forecast` prints the published
+    forecasts of `ldg follow`.
     """
     lake = home_to_read().lake
     table = stored_table(lake, dataset)

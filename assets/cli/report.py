@@ -1,4 +1,4 @@
-"""`ldg report`: the page a person looks at."""
+"""`ldg report`: the HTML report of a home."""
 
 import click
 
@@ -7,7 +7,7 @@ from assets.cli.home import WrongInputError, home_to_read
 
 @click.command(short_help="Write the report anew.")
 def report() -> None:
-    """Write this home's report anew from its warehouse, figures and trained models."""
+    """Rewrite this home's report from its warehouse, figures and trained models."""
     settings = home_to_read()
     from pipeline.show.report import write_report
 

@@ -11,10 +11,10 @@ from assets.cli.home import home_to_write
 @click.command(short_help="Reproduce the paper's tables and figures.")
 @click.argument("data", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def reproduce(data: Path) -> None:
-    """Take both of the paper's data sets to its tables and figures, and write the page of results.
+    """Reproduce the paper's tables and figures from both of its data sets, and write the page of results.
 
-    DATA is the folder with github_2013 and social_evolution; docs/operations.md says what it must hold. What
-    decides a result is pinned in the home's .env, which here takes precedence over the shell.
+    DATA is the folder with github_2013 and social_evolution; docs/operations.md lists its files. Settings
+    that affect results are pinned in the home's .env, which here takes precedence over the shell.
     """
     settings = home_to_write()
     from pipeline.settings import Settings, shell_variables
@@ -24,7 +24,7 @@ def reproduce(data: Path) -> None:
     click.echo(f"The paper's experiments {state}: {settings.home}")
     pinned = papers_environment(settings.home) or {}
     aside = [name for name, text in pinned.items() if os.environ.get(name, text) != text]
-    # So that what an older home does not name comes neither from the shell nor from ./.env.
+    # Pinned settings that an older home's .env lacks must not come from the shell or ./.env.
     os.environ |= pinned
     click.echo(f"Settings are pinned in {settings.home / '.env'}, which here takes precedence over the shell")
     for name in aside:

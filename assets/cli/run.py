@@ -1,4 +1,4 @@
-"""`ldg run`: everything of a home."""
+"""`ldg run`: the whole pipeline of a home."""
 
 import click
 
@@ -16,9 +16,9 @@ from assets.cli.home import EPOCHS, SEEDS, home_to_write, warn
 def run(
     datasets: str | None, variants: str | None, seeds: str | None, epochs: str | None, dry_run: bool
 ) -> None:
-    """Make everything of this home: raw files, event tables, trainings, results; then print the tables.
+    """Make raw files, event tables, trainings and results of this home, and print the tables.
 
-    What is finished is not made again. LDG_DATASETS and LDG_VARIANTS choose what is worked on.
+    Finished work is not repeated. LDG_DATASETS and LDG_VARIANTS limit the run.
     """
     from pipeline.settings import Settings, set_options
 

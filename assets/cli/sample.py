@@ -4,7 +4,7 @@ import click
 
 from assets.cli.home import WrongInputError, home_to_write
 
-# What a build leaves, also one that was killed.
+# Files of a build, including one that was killed.
 OURS = {".env", "dagster", "known_graphs", "sample_world"}
 
 

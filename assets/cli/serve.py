@@ -1,4 +1,4 @@
-"""`ldg serve`: one of the services that together are the UI, for a machine that runs them by itself."""
+"""`ldg serve`: the services of the UI one by one, for systemd or compose."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ CODE_HOST, CODE_PORT = "127.0.0.1", 4266
 def serve() -> None:
     """Run one service of the UI on this home; docs/operations.md has systemd units and a compose file.
 
-    `ldg dev` is all of them at once. Here each may end and be started again without the others.
+    `ldg dev` runs all of them at once. Services started here can be restarted independently.
     """
 
 
@@ -36,7 +36,7 @@ code_port = click.option("--code-port", type=PORT, default=CODE_PORT, show_defau
 @click.option("--host", default=CODE_HOST, show_default=True)
 @click.option("--port", type=PORT, default=CODE_PORT, show_default=True)
 def code(host: str, port: int) -> None:
-    """Serve the assets to the other two services, and run what they start."""
+    """Serve the assets to the web server and the daemon, and execute their runs."""
     settings = home_to_write()
     check_port(host, port)
     become(settings, code_command("--host", host, "--port", str(port)))
@@ -48,9 +48,9 @@ def code(host: str, port: int) -> None:
 @code_host
 @code_port
 def web(host: str, port: int, code_host: str, code_port: int) -> None:
-    """Serve the pages. They have no password: open them to others only behind a proxy that asks for one.
+    """Serve the UI and its API. They have no password: expose them only behind a proxy that asks for one.
 
-    Requests for a host that LDG_UI_HOSTS does not name, and those of other sites' pages, are refused.
+    Requests for hosts that LDG_UI_HOSTS does not name, and cross-site requests, are refused.
     """
     settings = home_to_write()
     check_port(host, port)
@@ -62,7 +62,7 @@ def web(host: str, port: int, code_host: str, code_port: int) -> None:
 @code_host
 @code_port
 def daemon(code_host: str, code_port: int) -> None:
-    """Start what schedules, sensors, backfills and the queue of runs ask for."""
+    """Run schedules, sensors, backfills and the run queue."""
     settings = home_to_write()
     set_code_address(code_host, code_port)
     with hold_daemon_lock(settings, "ldg serve daemon") as lock:
@@ -91,7 +91,7 @@ def code_command(*address: str) -> list[str]:
 
 
 def web_command(workspace: Path, host: str, port: int) -> list[str]:
-    """Return the command of the pages."""
+    """Return the command of the web server."""
     return python_module("assets.web_server", str(workspace), host, str(port))
 
 
@@ -101,12 +101,12 @@ def daemon_command(workspace: Path) -> list[str]:
 
 
 def python_module(module: str, *arguments: str) -> list[str]:
-    """Return the command of a module. `-P`: nothing is imported from the current folder."""
+    """Return the command that runs a module; `-P` keeps the current folder off the import path."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise an error if nothing can be served at this address."""
+    """Raise WrongInputError if this address cannot be bound."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         socket.create_server(address[:2], family=family).close()
@@ -120,7 +120,7 @@ def check_port(host: str, port: int) -> None:
 
 @contextmanager
 def hold_daemon_lock(settings: "Settings", work: str) -> Generator[int]:
-    """Hold the lock of the home's only daemon; yields its file descriptor, for the daemon to inherit."""
+    """Hold the lock that allows one daemon per home; yield its file descriptor for the daemon to inherit."""
     from pipeline.locks import LockedError, hold
 
     try:
@@ -131,7 +131,7 @@ def hold_daemon_lock(settings: "Settings", work: str) -> Generator[int]:
 
 
 def set_environment(settings: "Settings") -> None:
-    """Set what the processes of Dagster read: they load the home's settings themselves."""
+    """Set the environment from which Dagster's processes load the home's settings."""
     from assets.dagster_home import dagster_environment
     from pipeline.settings import shell_to_remember
 

@@ -1,4 +1,4 @@
-"""`ldg storage`: what this home shares with others, published or brought by hand."""
+"""`ldg storage`: manual upload to and download from the storage that homes share."""
 
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 REPLACE = click.option("--replace", is_flag=True, help="Also where the other side has something else.")
 THINGS = click.argument("names", metavar="[THING]...", nargs=-1)
-LONGEST_WAIT = 3600.0  # seconds, for a thing that a run is making
+LONGEST_WAIT = 3600.0  # seconds, for the lock of a thing that a run is making
 
 
 @click.group(short_help="What several homes share: publish it, or bring it.")
 def storage() -> None:
-    """Publish to, or bring from, the storage that LDG_STORAGE names. Runs do both by themselves.
+    """Publish to, or bring from, the storage that LDG_STORAGE names. Runs do both automatically.
 
     A THING is for instance days/2013-02-15, hours/2013-02-15, subnetwork, datasets/github,
     models/github/rem-history, waiting_times/github or results.
@@ -30,7 +30,7 @@ def storage() -> None:
 @THINGS
 @REPLACE
 def publish(names: tuple[str, ...], replace: bool) -> None:
-    """Put what is finished in this home into the storage: the THINGs named, or everything."""
+    """Upload finished THINGs of this home to the storage: those named, or all."""
     from pipeline.storage.share import Storage
     from pipeline.storage.things import things_here
 
@@ -44,7 +44,7 @@ def publish(names: tuple[str, ...], replace: bool) -> None:
 @THINGS
 @REPLACE
 def bring(names: tuple[str, ...], replace: bool) -> None:
-    """Bring into this home what others have published: the THINGs named, or everything but raw hours."""
+    """Download published THINGs into this home: those named, or all new ones except raw hours."""
     from pipeline.storage.share import Storage
 
     lake = shared_lake()
@@ -54,7 +54,7 @@ def bring(names: tuple[str, ...], replace: bool) -> None:
 
 
 def shared_lake() -> "Lake":
-    """The home's lake, which must have a storage."""
+    """Return the home's lake; raise WrongInputError if LDG_STORAGE is not set."""
     settings = home_to_write()
     if not settings.storage:
         raise WrongInputError("LDG_STORAGE names no storage; it takes an address such as s3://bucket/prefix")
@@ -62,7 +62,7 @@ def shared_lake() -> "Lake":
 
 
 def things_of_user(names: "Sequence[str]") -> "list[Thing]":
-    """The things that the user named."""
+    """Parse the names of things; raise WrongInputError for an unknown one."""
     from pipeline.storage.things import thing_named
 
     try:
@@ -72,7 +72,7 @@ def things_of_user(names: "Sequence[str]") -> "list[Thing]":
 
 
 def move(lake: "Lake", things: "list[Thing]", how: "Callable[[Thing], int]", done: str) -> None:
-    """Move things one after the other, each under its makers' lock, and say how much was moved."""
+    """Apply `how` to each thing under its lock, and print the number of bytes moved."""
     from pipeline.locks import hold
 
     moved = []

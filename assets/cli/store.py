@@ -1,4 +1,4 @@
-"""`ldg store`: the tables in which Dagster keeps the runs of a home."""
+"""`ldg store`: maintenance of Dagster's run storage."""
 
 import click
 
@@ -7,7 +7,7 @@ from assets.cli.home import WrongInputError, home_to_write
 
 @click.group(short_help="Run history: brought up to date.")
 def store() -> None:
-    """Look after the runs, events and schedules that Dagster keeps of this home."""
+    """Maintain the store of this home's runs, events and schedules in Dagster."""
 
 
 @store.command(hidden=True)
@@ -21,7 +21,7 @@ def migrate() -> None:
 
 @store.command(short_help="Bring the store up to the installed version of Dagster.")
 def upgrade() -> None:
-    """Bring the tables of the store up to the installed version of Dagster. Make a backup first."""
+    """Migrate the store's tables to the installed version of Dagster. Make a backup first."""
     settings = home_to_write()
     from assets.headless.instance import instance_of
 

@@ -11,9 +11,9 @@ from assets.cli.home import EPOCHS, SEEDS, WrongInputError, home_to_write, warn
 @SEEDS
 @EPOCHS
 def train(dataset: str, variant: str, seeds: str | None, epochs: str | None) -> None:
-    """Train VARIANT (for instance ldg_learned_sparse-bilinear) on DATASET, whose event table must be there.
+    """Train VARIANT (for instance ldg_learned_sparse-bilinear) on DATASET, whose event table must exist.
 
-    A finished training is not repeated, an unfinished one goes on from its checkpoint.
+    A finished training is not repeated; an unfinished one resumes from its checkpoint.
     """
     from pipeline.settings import set_options
 

@@ -1,1 +1,1 @@
-"""The launcher: everything of a home made without the UI, under a lock, with trainings side by side."""
+"""The launcher: runs a home's pipeline without the UI, under a lock, with parallel trainings."""

@@ -1,4 +1,4 @@
-"""What a headless run prints: a line for each step and training, and at the end where everything is."""
+"""Printed output of a headless run: a line per step and training, and finally the paths of the results."""
 
 import shlex
 from collections.abc import Sequence
@@ -16,26 +16,26 @@ from pipeline.text import duration
 
 @dataclass(frozen=True)
 class Account:
-    """The lines of a run on the home of `settings`."""
+    """A printer for a run on the home of `settings`."""
 
     console: Console
     settings: Settings
 
     def line(self, label: str, text: str) -> None:
-        """One line: how long something took, or what kind of news it is, and the news."""
+        """Print a text after its label: a duration or a kind of message."""
         self.console.print(f"{label:>12}  {text}", markup=False, soft_wrap=True)
 
     def remark(self, text: str) -> None:
-        """A line that stands outside the run's steps."""
+        """Print a line without a label."""
         self.console.print(text, markup=False, soft_wrap=True)
 
     def step(self, step: Step, seconds: float, warnings: Sequence[str]) -> None:
-        """A step is done."""
+        """Print a finished step, its duration and its warnings."""
         self.line(duration(seconds), str(step))
         self.warn(warnings)
 
     def plan(self, finished: int, planned: Sequence[Learning], at_a_time: int) -> None:
-        """So many trainings were finished before, these are to be done, so many of them at a time."""
+        """Print the number of finished and planned trainings, and how many run in parallel."""
         trainings = sum(isinstance(one, Training) for one in planned)
         waits = len(planned) - trainings
         if finished:
@@ -47,7 +47,7 @@ class Account:
             self.line("now", f"{', '.join(counts)}, up to {at_a_time} side by side{where}")
 
     def learned(self, outcome: Outcome, left: int, seconds_left: float | None) -> None:
-        """A training, or the waiting times of a dataset, has ended, and `left` are to go."""
+        """Print the outcome of a training or of waiting times, and how many are left."""
         if outcome.failed:
             self.line("failed", str(outcome.learning))
             return
@@ -57,16 +57,16 @@ class Account:
         self.warn(outcome.message.splitlines())
 
     def warn(self, warnings: Sequence[str]) -> None:
-        """What checks of severity WARN found."""
+        """Print the findings of checks of severity WARN."""
         for warning in warnings:
             self.line("warning", warning)
 
     def failure(self, reasons: str) -> str:
-        """The last words of a run that failed."""
+        """Return the final message of a failed run."""
         return f"{reasons}\nThe whole story is in the UI: {self.ui}"
 
     def end(self, seconds: float) -> None:
-        """Everything is made: the paper's tables for it, and where it is."""
+        """Print the result tables, the run's duration and the paths of the results."""
         lake = self.settings.lake
         print_tables(lake, self.console)
         self.remark(f"\nDone in {duration(seconds)}.")

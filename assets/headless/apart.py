@@ -1,8 +1,8 @@
-"""Work in processes of their own, which are forked (`assets.forks`).
+"""Work in forked child processes (`assets.forks`).
 
-A process tells its parent how far it is over a pipe, and leaves Ctrl-C to it. Another pipe, which the parent
-never writes to and holds open, ends when the parent does, however that was: so does the process then. It
-holds the home's lock as well, so that no other headless run starts before it is gone.
+A child reports progress to its parent over a pipe and blocks Ctrl-C. It exits when a second pipe, which the
+parent holds open, closes: that is, when the parent dies for any reason. It also holds the home's lock, so
+that no other headless run starts before the child has exited.
 """
 
 import os
@@ -24,7 +24,7 @@ Tell = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A file descriptor that a process takes along."""
+    """A file descriptor that is duplicated into a child process when pickled."""
 
     number: int
 
@@ -33,17 +33,17 @@ class Descriptor:
 
 
 def received(copy: Any) -> Descriptor:  # noqa: ANN401 - it has no public type
-    """A descriptor on the other side."""
+    """Return the duplicated descriptor in the child process."""
     return Descriptor(copy.detach())
 
 
 def run_apart(
     work: Callable[..., None], *arguments: object, listen: Tell, their_end: int, lock: int
 ) -> tuple[int, str]:
-    """Call `work(*arguments, tell=…)` in a process of its own; return its exit code and what it printed.
+    """Call `work(*arguments, tell=…)` in a child process; return its exit code and what it printed.
 
-    Whatever the work tells, `listen` hears. The process ends when the pipe does whose reading end is
-    `their_end`, and takes along the descriptor of a `lock`.
+    `listen` receives each value passed to `tell`. The child exits when the pipe with read end `their_end`
+    closes, and it inherits the descriptor of a `lock`.
     """
     hear, tell = PROCESSES.Pipe(duplex=False)
     with hear, TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
@@ -61,8 +61,8 @@ def run_apart(
 
 
 def prepare() -> None:
-    """Let the imports begin in a process that leaves Ctrl-C to this one."""
-    # What is blocked here stays blocked there and in every fork.
+    """Start the fork server and its imports with SIGINT blocked."""
+    # The fork server and every fork inherit the signal mask.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         begin_imports()
@@ -78,7 +78,7 @@ def perform(
     our_end: Descriptor,
     lock: Descriptor,  # noqa: ARG001 - held for as long as this process lives
 ) -> None:
-    """The process, in a session of its own; an error is the last that it prints, and its parent shows it."""
+    """Run `work` in the child process, in a session of its own; print any error, then exit with 0 or 1."""
     os.setsid()
     for stream in (sys.stdout, sys.stderr):
         os.dup2(printed.number, stream.fileno())
@@ -89,13 +89,13 @@ def perform(
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201 - the parent shows it
         status = 1
-    # What training leaves behind makes DuckDB's bindings report themselves as leaked at a regular exit.
+    # After a training, a regular exit would make DuckDB's bindings report leaks.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
 def end_with_parent(pipe: Descriptor) -> None:
-    """Wait for the end of the pipe, then end this process on the spot; checkpoints stay."""
+    """Wait until the pipe closes, then exit this process at once; checkpoints remain."""
     os.read(pipe.number, 1)
     os._exit(1)

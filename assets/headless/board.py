@@ -1,4 +1,4 @@
-"""What a headless run is at: a bar for each piece of work in a terminal, one line per minute in a pipe."""
+"""Progress display of a headless run: a bar per piece of work in a terminal, else a line per minute."""
 
 import time
 from collections.abc import Generator
@@ -16,11 +16,11 @@ SECONDS_BETWEEN_LINES = 60.0
 
 
 class Board:
-    """The work that is going on, by name, each with how far it is if it says so. Safe for threads."""
+    """The running work by name, with its reported progress; thread-safe."""
 
     def __init__(self, console: Console, seconds_between_lines: float = SECONDS_BETWEEN_LINES) -> None:
         self.console, self.seconds_between_lines = console, seconds_between_lines
-        self.states: dict[str, dict[str, State]] = {}  # by name, then by label: work may be part of work
+        self.states: dict[str, dict[str, State]] = {}  # by name, then by label: work may have parts
         self.since: dict[str, float] = {}
         self.lock, self.over = Lock(), Event()
         self.bars = Progress(
@@ -47,7 +47,7 @@ class Board:
 
     @contextmanager
     def shows(self, name: str) -> Generator[None]:
-        """Show `name` as at work, in here."""
+        """Show `name` as running within this context."""
         with self.lock:
             self.states[name], self.since[name] = {}, time.monotonic()
             self.tasks[name] = self.bars.add_task(name, total=None, state="")
@@ -59,7 +59,7 @@ class Board:
                 self.bars.remove_task(self.tasks.pop(name))
 
     def tell(self, name: str, state: State) -> None:
-        """`name` is so far, or a part of its work has ended."""
+        """Update the progress of `name`; an ended state removes its part. Unknown names are ignored."""
         with self.lock:
             if name not in self.states:
                 return
@@ -74,7 +74,7 @@ class Board:
             self.bars.update(self.tasks[name], completed=done, total=total, state=shown)
 
     def print_lines(self) -> None:
-        """Print a line every minute until all is over, if something is at work."""
+        """Print the running work every `seconds_between_lines` until the board is closed."""
         while not self.over.wait(self.seconds_between_lines):
             with self.lock:
                 now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The Dagster instance of a home as the launcher uses it, and the runs that killed launchers left there."""
+"""The launcher's Dagster instance of a home, and cleanup of orphaned runs of killed launchers."""
 
 import os
 
@@ -13,23 +13,24 @@ NOOP_LOGS = "dagster._core.storage.noop_compute_log_manager"
 
 
 def instance_of(settings: Settings) -> DagsterInstance:
-    """The instance of `make dev` on this home, except that steps write to this terminal and not to a log, and
-    wait for no slot of a pool: the launcher itself limits how much runs side by side, and must not wait for
-    a slot that a dead run of the UI holds.
+    """Return the instance that `make dev` uses on this home, with two differences.
+
+    Steps write to this terminal instead of a log, and claim no pool slots: the launcher limits parallelism
+    itself, and must not wait for a slot that a dead run of the UI holds. Sets Dagster's variables.
     """
     os.environ |= dagster_environment(settings)
     overrides = {
         "compute_logs": {"module": NOOP_LOGS, "class": "NoOpComputeLogManager"},
-        "concurrency": {"pools": {"granularity": "run"}},  # slots are then claimed by the UI's queue alone
+        "concurrency": {"pools": {"granularity": "run"}},  # only the UI's queue then claims slots
     }
     return DagsterInstance.local_temp(str(dagster_folder(settings)), overrides=overrides)
 
 
 def bury_dead_runs(instance: DagsterInstance) -> None:
-    """Fail the runs of killed launchers, and free the pool slots they may hold.
+    """Fail the orphaned runs of killed launchers, and free the pool slots they may hold.
 
-    Whoever holds the home's lock is the only launcher alive, so that all other headless runs are dead. One
-    that the UI ran again has the tags of the first, and is the UI's.
+    The caller must hold the home's lock: all unfinished headless runs are then dead. A run with a parent was
+    re-executed by the UI, which copies the tags; it is left alone.
     """
     for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES, tags=HEADLESS)):
         if run.parent_run_id is None:

@@ -1,4 +1,4 @@
-"""What a headless run learns in processes of their own: trainings, and the waiting times of datasets."""
+"""Work that a headless run does in child processes: trainings and waiting times of datasets."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +17,7 @@ LEARNED = 5  # a training that learns attention takes about as long as five othe
 
 @dataclass(frozen=True)
 class Training:
-    """A variant to be trained on a dataset of so many events; `resumed` if it goes on from a checkpoint."""
+    """A training of a variant on a dataset of `events` events; `resumed` if it has a checkpoint."""
 
     dataset: str
     variant: Variant | RemVariant
@@ -29,29 +29,29 @@ class Training:
 
     @property
     def weight(self) -> int:
-        """How long it takes, relative to other trainings."""
+        """Expected duration relative to other trainings."""
         learns = self.variant.attention == "learned" and not self.variant.frequency
         return self.events * (LEARNED if learns else 1)
 
     @property
     def needs(self) -> set[tuple[str, str]]:
-        """Dataset and key of another training whose weights it uses."""
+        """Dataset and variant of the training whose weights it uses; empty if there is none."""
         return set() if self.variant.needs is None else {(self.dataset, self.variant.needs)}
 
     @property
     def key(self) -> tuple[str, str]:
-        """Dataset and key of the variant."""
+        """Dataset and variant, which identify the training."""
         return self.dataset, self.variant.key
 
     @property
     def step(self) -> Step:
-        """What materializes it."""
+        """The step that materializes the model."""
         return Step((AssetKey([self.dataset, TRAINED_MODELS]),), self.variant.key)
 
 
 @dataclass(frozen=True)
 class WaitingTimes:
-    """When nodes and pairs of a dataset of so many events have their next one, to be learned in one piece."""
+    """A fit of the waiting-time models of a dataset of `events` events."""
 
     resumed: ClassVar[bool] = False  # they have no checkpoint
 
@@ -63,22 +63,22 @@ class WaitingTimes:
 
     @property
     def weight(self) -> int:
-        """How long it takes, relative to a training."""
+        """Expected duration relative to a training."""
         return self.events
 
     @property
     def needs(self) -> set[tuple[str, str]]:
-        """No training: they are learned from the event table."""
+        """The empty set: the fit needs the event table only."""
         return set()
 
     @property
     def key(self) -> tuple[str, str]:
-        """Dataset, and what no variant is called."""
+        """Dataset and asset name; no variant has this name."""
         return self.dataset, WAITING_TIMES
 
     @property
     def step(self) -> Step:
-        """What materializes them."""
+        """The step that materializes the waiting times."""
         return Step((AssetKey([self.dataset, WAITING_TIMES]),))
 
 
@@ -86,12 +86,12 @@ Learning = Training | WaitingTimes
 
 
 def finished_training(training: Training, seconds: float) -> FinishedTraining:
-    """A training that came to its end, as the record of sessions keeps it."""
+    """Return the entry of a finished training in the session record."""
     return FinishedTraining(*training.key, seconds=round(seconds, 3), resumed=training.resumed)
 
 
 def trainings_at_a_time(settings: Settings) -> int:
-    """How many trainings go on side by side: as the settings say, or as a cluster has room."""
+    """Return the number of parallel trainings: LDG_TRAININGS, or the capacity of the cluster."""
     if not settings.cluster:
         return settings.trainings
     from pipeline.cluster.client import capacity  # `distributed` is an extra

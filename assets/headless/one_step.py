@@ -1,4 +1,4 @@
-"""One step of a dataset's chain, in a process that `assets.headless.apart` starts."""
+"""A step of a dataset's chain, run in a child process of `assets.headless.apart`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,13 +17,13 @@ from pipeline.variant_names import split_key
 
 
 def make_one(dataset: str, step: Step, tell: Callable[[State | str], None]) -> None:
-    """Materialize a step of a dataset's chain. Told are how far it is and what its checks warn of."""
+    """Materialize a step of a dataset's chain; `tell` receives progress and the warnings of its checks."""
     settings = Settings.load()
-    if step.partition is not None:  # a model that LDG_VARIANTS need not name
+    if step.partition is not None:  # LDG_VARIANTS need not include the model
         settings = settings.model_copy(update={"variants": (split_key(step.partition)[0],)})
-    # Only this dataset's chain: the whole system would take longer than a small training.
+    # Build only this dataset's chain: building the whole system takes longer than a small training.
     (spec,) = (spec for spec in registry(settings) if spec.name == dataset)
-    # With their pages, as in `assets.system`: Dagster stores the code version of what it materializes.
+    # Use `explained` as `assets.system` does, because Dagster stores the code version of each spec.
     assets = map_asset_specs(partial(explained, settings=settings), dataset_chain(spec, settings))
     chain = Definitions(assets=assets, resources={"settings": settings_resource(settings)})
     job = chain.resolve_implicit_global_asset_job_def()

@@ -1,4 +1,4 @@
-"""What a headless run is to make: which datasets, by which steps, and which trainings are left to be done."""
+"""The plan of a headless run: datasets, their steps, and the trainings still to be done."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -34,7 +34,7 @@ RESULTS_STEP = Step(tuple(AssetKey(name) for name in RESULTS))
 
 
 def left_out(specs: Sequence[DatasetSpec], settings: Settings) -> dict[str, str]:
-    """Datasets that cannot be built, each with its reason; an error for one that was asked for by name."""
+    """Return datasets that cannot be built, with reasons; raise SettingError if the settings name one."""
     reasons = {spec.name: spec.problem or spec.source.missing(settings) for spec in specs}
     for name, reason in reasons.items():
         if reason is not None and name in settings.datasets:
@@ -43,7 +43,7 @@ def left_out(specs: Sequence[DatasetSpec], settings: Settings) -> dict[str, str]
 
 
 def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
-    """The steps that bring a dataset's raw material and make its event table."""
+    """Yield the steps that fetch a dataset's raw files and build its event table."""
     for raw in spec.source.steps:
         assets = tuple(AssetKey.from_user_string(asset) for asset in raw.assets)
         if not raw.daily:
@@ -58,25 +58,25 @@ def table_steps(spec: DatasetSpec, settings: Settings) -> Iterator[Step]:
 
 
 def trained_otherwise(spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings) -> list[str]:
-    """In what the model that is there differs from the settings; nothing where there is none."""
+    """Return how the stored model's identity differs from the settings; empty without a model."""
     expected = identity(
         spec.name, present_fingerprint(settings.lake, spec.name), variant, training_settings(settings)
     )
     facts = read_facts(settings.lake.model(spec.name, variant.key))
-    # A new event table is what runs are for, and no news.
+    # A changed event table is normal and not reported.
     return differences({**facts, "fingerprint": expected["fingerprint"]}, expected) if facts else []
 
 
 def missing_before(
     spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
 ) -> list[Variant | RemVariant]:
-    """The variant whose weights this one uses, if it is not trained on the present event table."""
+    """List the variant whose weights this one uses, if it is not trained on the current event table."""
     trained = {one.key for one in current_variants(settings.lake, spec.name)}
     return [one for one in models_for(spec.relations) if one.key == variant.needs and one.key not in trained]
 
 
 def plan_waiting_times(spec: DatasetSpec, settings: Settings) -> tuple[WaitingTimes, bool]:
-    """The waiting times of a dataset, and whether they are learned from the event table as it is now."""
+    """Return a dataset's waiting times, and True if they are learned from the current event table."""
     lake = settings.lake
     waits = WaitingTimes(spec.name, events=count_events(spec, settings))
     return waits, is_learned(lake.waiting_times(spec.name), wanted_waits(lake, spec.name))
@@ -85,7 +85,7 @@ def plan_waiting_times(spec: DatasetSpec, settings: Settings) -> tuple[WaitingTi
 def plan_training(
     spec: DatasetSpec, variant: Variant | RemVariant, settings: Settings
 ) -> Training | TrainedVariant:
-    """What is planned of a variant: its training on the event table as it is now, or its finished model."""
+    """Return a variant's finished model on the current event table, or else its training."""
     folder = settings.lake.model(spec.name, variant.key)
     fingerprint = present_fingerprint(settings.lake, spec.name)
     chosen_settings = training_settings(settings)
@@ -101,18 +101,18 @@ def plan_training(
 
 
 def count_events(spec: DatasetSpec, settings: Settings) -> int:
-    """The events of a dataset's event table."""
+    """Return the number of events in a dataset's event table."""
     return read_metadata(settings.lake.dataset(spec.name) / "events.parquet").num_rows
 
 
 def results_inputs(settings: Settings) -> str:
-    """Digest what decides the results of a home."""
+    """Return a digest of all inputs of a home's results."""
     return digest_inputs(settings.lake, [spec.name for spec in registry(settings)])
 
 
 def are_results_unchanged(settings: Settings, inputs: str) -> bool:
-    """Tell whether a run can leave the results as they are: nothing they are made from has changed.
+    """Return True if no input of the results has changed, so that a run can skip them.
 
-    Shared results are always made: another home may have published others meanwhile.
+    It is always False with a shared storage, to which another home may have published results.
     """
     return not settings.storage and are_results_current(settings.lake, inputs)

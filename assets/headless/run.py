@@ -1,4 +1,4 @@
-"""`ldg run`: everything of a home made in its order, with no UI."""
+"""`ldg run`: the pipeline of a home, run in order without the UI."""
 
 import signal
 import sys
@@ -58,8 +58,8 @@ from pipeline.variants import Variant
 
 
 def main(settings: Settings) -> None:
-    """Run the DAG in its order and say where everything is."""
-    # Tables keep their shape in a log file, which has no width of its own.
+    """Run the pipeline and print the paths of its results."""
+    # A log file has no width: 120 columns keep tables readable.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     account = Account(console, settings)
     started = time.monotonic()
@@ -70,7 +70,7 @@ def main(settings: Settings) -> None:
 
 
 def print_plan(settings: Settings) -> None:
-    """Say what a run would make and what is finished, on the event tables as they are now; make nothing."""
+    """Print what a run would make and what is finished, given the current event tables; make nothing."""
     account = Account(Console(highlight=False, width=None if sys.stdout.isatty() else 120), settings)
     specs, variants = choose(settings, account)
     built = {spec.name for spec in specs if has_event_table(settings.lake.dataset(spec.name))}
@@ -101,7 +101,7 @@ def print_plan(settings: Settings) -> None:
 def choose(
     settings: Settings, account: Account
 ) -> tuple[list[DatasetSpec], list[tuple[DatasetSpec, Variant | RemVariant]]]:
-    """Choose the datasets and variants of a run as the settings say, and tell which datasets are left out."""
+    """Return the datasets and variants that the settings choose, and print the datasets left out."""
     chosen = chosen_datasets(settings)
     reasons = left_out(chosen, settings)
     specs = [spec for spec in chosen if spec.name not in reasons]
@@ -112,9 +112,9 @@ def choose(
 
 
 def train_one_variant(settings: Settings, spec: DatasetSpec, variant: Variant | RemVariant) -> None:
-    """Train one variant on an event table that is there, as a run of everything would.
+    """Train one variant on an existing event table, as a full run would.
 
-    Where it uses the weights of another that is not trained yet, that one is trained first.
+    If it uses the weights of a variant that is not trained yet, that variant is trained first.
     """
     account = Account(Console(highlight=False), settings)
     with headless_run(settings, account) as run:
@@ -124,9 +124,8 @@ def train_one_variant(settings: Settings, spec: DatasetSpec, variant: Variant | 
 
 @contextmanager
 def headless_run(settings: Settings, account: Account) -> Generator["HeadlessRun"]:
-    """A run that holds the home's lock; what ends it early becomes a line and an exit code."""
-    # A shell without job control starts what runs in the background with SIGINT ignored; a run can be
-    # interrupted all the same, and keeps what is done.
+    """Yield a run under the home's lock; a held lock or an interrupt exits with a message and a code."""
+    # A shell without job control starts background processes with SIGINT ignored; handle it anyway.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with alone(settings, account.remark) as lock, instance_of(settings) as instance:
@@ -139,7 +138,7 @@ def headless_run(settings: Settings, account: Account) -> Generator["HeadlessRun
                 with Board(account.console) as board:
                     yield HeadlessRun(settings, account, job, instance, lock, at_a_time, record, board)
             finally:
-                bury_dead_runs(instance)  # those of trainings that did not come to their end
+                bury_dead_runs(instance)  # those of unfinished trainings
     except LockedError as busy:
         sys.exit(str(busy))
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
@@ -149,7 +148,7 @@ def headless_run(settings: Settings, account: Account) -> Generator["HeadlessRun
 
 @dataclass(frozen=True)
 class HeadlessRun:
-    """What is made on a home whose lock is held, step by step."""
+    """A run of steps on a home whose lock is held."""
 
     settings: Settings
     account: Account
@@ -163,7 +162,7 @@ class HeadlessRun:
     def everything(
         self, specs: Sequence[DatasetSpec], variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]]
     ) -> None:
-        """Each dataset up to its event table, then all that is learned from it, then the results."""
+        """Build all event tables, then learn from them, then make the results."""
         for spec in specs:
             for step in table_steps(spec, self.settings):
                 self.make(step)
@@ -175,7 +174,7 @@ class HeadlessRun:
         self.record.note(finished=True)
 
     def make(self, step: Step) -> None:
-        """Materialize a step in this process; the run ends if it fails."""
+        """Materialize a step in this process; exit the run if it fails."""
         started = time.monotonic()
         try:
             with self.board.shows(str(step)), watched_by(partial(self.board.tell, str(step))):
@@ -186,7 +185,7 @@ class HeadlessRun:
         self.record.note()
 
     def make_results(self) -> None:
-        """Make the results, unless they and all they are made from are as the last run left them."""
+        """Make the results, unless they and their inputs are unchanged since the last run."""
         inputs = results_inputs(self.settings)
         if are_results_unchanged(self.settings, inputs):
             self.account.line("unchanged", str(RESULTS_STEP))
@@ -199,14 +198,12 @@ class HeadlessRun:
         variants: Sequence[tuple[DatasetSpec, Variant | RemVariant]],
         waits_of: Sequence[DatasetSpec] = (),
     ) -> None:
-        """Every training that is not finished yet, and the waiting times of datasets; if one fails, the run
-        ends when the others are through.
-        """
+        """Run all unfinished trainings and waiting times; if one fails, exit after the others have ended."""
         lake = self.settings.lake
         bring_things(lake, *(event_table(name) for name in {spec.name for spec, _ in variants}))
         chosen = [trained_model(spec.name, variant.key) for spec, variant in variants]
         bring_things(lake, *chosen)
-        publish_things(lake, *chosen)  # what an earlier run trained and could not publish
+        publish_things(lake, *chosen)  # models that an earlier run could not publish
         for spec, variant in variants:
             if otherwise := trained_otherwise(spec, variant, self.settings):
                 self.account.line(
@@ -240,7 +237,7 @@ class HeadlessRun:
             sys.exit(self.account.failure(reasons))
 
     def report_finished(self, trained: TrainedVariant) -> None:
-        """Report a finished model as made anew, as its table is: nothing then seems out of date."""
+        """Report a finished model as materialized after its event table, so that it is not shown as stale."""
         self.instance.report_runless_asset_event(
             AssetMaterialization(
                 AssetKey([trained.dataset, TRAINED_MODELS]),
@@ -251,7 +248,7 @@ class HeadlessRun:
         )
 
     def report_renewed(self, spec: DatasetSpec) -> None:
-        """Report `renewed_models` as made, unless a model of an earlier event table is left."""
+        """Report `renewed_models` as materialized, unless a model of an earlier event table is left."""
         current = {
             trained.key: version_of_training(trained.facts).value
             for trained in current_variants(self.settings.lake, spec.name)

@@ -1,4 +1,4 @@
-"""What is learned, side by side: a process each, the longest first, and one that fails stops no other."""
+"""Parallel learning: one child process each, longest first; a failure stops only dependent trainings."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from pipeline.progress import State
 
 @dataclass(frozen=True)
 class Outcome:
-    """A learning that ended after so many seconds; `message` holds its warnings, or why it failed."""
+    """The result of a learning: its duration, and as `message` its warnings or the cause of failure."""
 
     learning: Learning
     seconds: float
@@ -31,11 +31,11 @@ def run_side_by_side(
     report: Callable[[Outcome, float | None], None],
     board: Board,
 ) -> list[Outcome]:
-    """Learn all, up to `at_a_time` at once; `report` gets each that ends, and the seconds left if known.
-    `board` shows those at work.
+    """Run all learnings, up to `at_a_time` at once, and return their outcomes.
 
-    The descriptor `lock` is taken along: it stays open until the last of them is gone. When this process
-    ends or is interrupted, so do they; checkpoints stay.
+    `report` receives each outcome and the estimated seconds left, if known; `board` shows running ones.
+    Children inherit the descriptor `lock`. They exit when this process ends or is interrupted, and keep
+    their checkpoints.
     """
     waiting = sorted(learnings, key=lambda learning: -learning.weight)
     running: dict[Future[Outcome], tuple[Learning, float]] = {}
@@ -71,7 +71,7 @@ def run_side_by_side(
 
 
 def learn_beside_others(learning: Learning, their_end: int, lock: int, board: Board) -> Outcome:
-    """One of those that go on side by side, in a process of its own."""
+    """Run one learning in a child process and return its outcome."""
     started = time.monotonic()
     warnings: list[str] = []
 
@@ -90,7 +90,7 @@ def learn_beside_others(learning: Learning, their_end: int, lock: int, board: Bo
 
 
 def why_it_ended(code: int) -> str:
-    """Why one of those that go on side by side ended, if it printed nothing."""
+    """Describe the exit of a child process that printed nothing."""
     if code >= 0:
         return f"its process ended with code {code}"
     perhaps = (
@@ -102,7 +102,7 @@ def why_it_ended(code: int) -> str:
 def seconds_left(
     ended: Sequence[Outcome], left: Sequence[Learning], spent: float, at_a_time: int
 ) -> float | None:
-    """How long `left` takes, of which `spent` seconds are over; None while none ended whole."""
+    """Estimate the time for `left` minus `spent` seconds; None until one has ended without a resume."""
     whole = [one for one in ended if not one.failed and not one.learning.resumed]
     weight = sum(one.learning.weight for one in whole)
     if not weight:

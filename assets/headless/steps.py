@@ -1,4 +1,4 @@
-"""A step of a headless run: some assets materialized in this process, whose failed checks count."""
+"""Steps of a headless run: assets materialized in this process, with errors from failed checks."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,17 +7,17 @@ from dagster import AssetCheckEvaluation, AssetCheckSeverity, AssetKey, DagsterI
 
 from assets.headless.instance import HEADLESS
 
-# A run's own events go to the instance, where the UI shows them; the terminal gets one line per run.
+# Dagster's events go to the instance and the UI only; the launcher prints one line per step.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-# Whoever started a headless run starts it again, not the daemon.
+# The daemon must not retry a headless run; the user restarts it.
 NOT_AGAIN = {"dagster/max_retries": "0"}
 FINDINGS_SHOWN = 10
-UNPRINTED = ("beats_best_baseline",)  # of each model: the tables that a run ends with tell it of all
+UNPRINTED = ("beats_best_baseline",)  # the tables at the end of a run show it for all models
 
 
 @dataclass(frozen=True)
 class Step:
-    """One Dagster run: which assets it makes, of which partition, with the tags it carries."""
+    """A Dagster run: the assets it materializes, their partition, and its tags."""
 
     assets: tuple[AssetKey, ...]
     partition: str | None = None
@@ -29,13 +29,13 @@ class Step:
 
 
 class FailedCheckError(Exception):
-    """What was made is not as it must be; the message says what the checks found."""
+    """A failed check of severity ERROR; the message lists the findings."""
 
 
 def materialize(step: Step, job: JobDefinition, instance: DagsterInstance) -> list[str]:
-    """Make the assets of `step` in this process; return the findings of failed checks of severity WARN.
+    """Materialize `step` in this process; return the findings of failed checks of severity WARN.
 
-    A failed check of severity ERROR is an error here too.
+    A failed check of severity ERROR raises FailedCheckError.
     """
     result = job.execute_in_process(
         asset_selection=step.assets,
@@ -51,7 +51,7 @@ def materialize(step: Step, job: JobDefinition, instance: DagsterInstance) -> li
 
 
 def findings(failed: Iterable[AssetCheckEvaluation], severity: AssetCheckSeverity) -> list[str]:
-    """What failed checks of this severity found, one line per check."""
+    """Return the findings of failed checks of this severity, one line per check, except `UNPRINTED`."""
     return [
         f"check {check.check_name} of {check.asset_key.to_user_string()} failed: "
         + "; ".join(f"{name} {finding_in_words(metadata.value)}" for name, metadata in check.metadata.items())
@@ -61,7 +61,7 @@ def findings(failed: Iterable[AssetCheckEvaluation], severity: AssetCheckSeverit
 
 
 def finding_in_words(finding: object) -> str:
-    """A check's finding in words; of a long list, its beginning."""
+    """Format a check's finding; of a long list, only the first `FINDINGS_SHOWN`."""
     if not isinstance(finding, list):
         return str(finding)
     more = f" and {len(finding) - FINDINGS_SHOWN} more" if len(finding) > FINDINGS_SHOWN else ""

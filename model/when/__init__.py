@@ -1,1 +1,1 @@
-"""When the next event of a node, or of a pair, comes: calibrated distributions of waits."""
+"""Waiting times: calibrated distributions of the time to the next event of a node or of a pair."""

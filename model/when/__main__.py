@@ -1,6 +1,6 @@
 """`python -m model.when TABLE FOLDER`: learn the waiting times of an event table.
 
-Without arguments the pass over waits is compiled before it is needed; done once, it takes no time.
+Without arguments it only compiles the pass over waits, so that later processes load it from numba's cache.
 """
 
 import sys
@@ -13,7 +13,7 @@ from pipeline.results.waits import waits_between
 
 
 def main(arguments: list[str]) -> None:
-    """Learn when the next event comes from an event table, or compile by following a few waits."""
+    """Learn the waiting times of an event table, or compile the pass on a few synthetic waits."""
     if arguments:
         from model.when.training import learn_waiting_times
 

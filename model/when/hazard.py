@@ -1,11 +1,11 @@
-"""A hazard over bins of time: a small network of the moment and of each bin, with the exact likelihood.
+"""A discrete-time hazard: a small network of the moment and of each time bin, with the exact likelihood.
 
 With η_b the network's output for bin b, an event that has not come before bin b comes in it with probability
-σ(η_b); a wait that ends in bin b has probability
+σ(η_b). A wait that ends in bin b has probability
 
     p_b = σ(η_b) ∏_{j<b} (1 − σ(η_j)),
 
-and one that is still open after a share f of bin b has (1 − σ(η_b))^f ∏_{j<b} (1 − σ(η_j)).
+and one that is censored after a share f of bin b has (1 − σ(η_b))^f ∏_{j<b} (1 − σ(η_j)).
 """
 
 from dataclasses import asdict
@@ -26,16 +26,16 @@ ROWS_AT_ONCE = 4_096
 
 
 def one_cycle(network: nn.Module, rate: float, decay: float, steps: int) -> tuple[AdamW, OneCycleLR]:
-    """Make an optimizer and the schedule of its learning rate, which rises for a tenth of `steps`."""
+    """Return AdamW and a one-cycle learning-rate schedule whose warm-up takes a tenth of `steps`."""
     optimizer = AdamW(network.parameters(), rate, weight_decay=decay)
     rising = 0.1 if steps != 10 else 0.1 - 1e-9  # OneCycleLR divides by rising · steps - 1
     return optimizer, OneCycleLR(optimizer, rate, total_steps=max(steps, 1), pct_start=rising)
 
 
 def bin_edges(waits: Waits, bins: int) -> np.ndarray:
-    """Edges (B + 1), in seconds, such that each bin holds about as many of the ended waits as any other.
+    """Return bin edges (B + 1), in seconds, at the quantiles of the ended waits, without duplicates.
 
-    Waits of zero seconds have a bin of their own, and a long tail ends after 400 days.
+    Waits of zero seconds have their own bin; edges at 14, 60 and 400 days cover the tail.
     """
     ended = waits.seconds[~waits.open]
     quantiles = np.quantile(ended, np.linspace(0, 1, bins + 1)[1:-1]) if len(ended) else []
@@ -44,7 +44,7 @@ def bin_edges(waits: Waits, bins: int) -> np.ndarray:
 
 
 class HazardNetwork(nn.Module):
-    """η (W, B) from context (W, C) and bin evidence (W, B, Q); bins and standardization are part of it."""
+    """A network for η (W, B) from context (W, C) and evidence (W, B, Q); stores bin edges and scales."""
 
     edges: Tensor  # (B + 1) float64, seconds
     context_scale: Tensor  # (2, C), mean and deviation
@@ -73,13 +73,13 @@ class HazardNetwork(nn.Module):
         nn.init.zeros_(self.tilt.bias)
 
     def standardize(self, context: Tensor, evidence: Tensor) -> None:
-        """Take means and deviations from these rows."""
+        """Set the means and deviations of the inputs from these rows."""
         self.context_scale.copy_(torch.stack([context.mean(0), context.std(0) + 1e-6]))
         flat = evidence.flatten(0, 1)
         self.evidence_scale.copy_(torch.stack([flat.mean(0), flat.std(0) + 1e-6]))
 
     def forward(self, context: Tensor, evidence: Tensor) -> Tensor:
-        """η (W, B)."""
+        """Return η (W, B)."""
         context = ((context - self.context_scale[0]) / self.context_scale[1]).clamp(-6, 6)
         evidence = ((evidence - self.evidence_scale[0]) / self.evidence_scale[1]).clamp(-6, 6)
         moment = self.moment(context)  # (W, width)
@@ -90,12 +90,12 @@ class HazardNetwork(nn.Module):
         return self.out(hidden)[..., 0] + self.skip(evidence)[..., 0] + self.tilt(moment)
 
     def save(self, path: Path) -> None:
-        """Write everything that `load` needs."""
+        """Write weights, buffers and settings to `path`."""
         write_tensors(dict(self.state_dict()), {"settings": asdict(self.settings)}, path)
 
     @classmethod
     def load(cls, path: Path) -> "HazardNetwork":
-        """The network that `save` wrote."""
+        """Return the network that `save` wrote, in evaluation mode."""
         tensors, header = read_tensors(path)
         widths = tensors["context_scale"].shape[1], tensors["evidence_scale"].shape[1]
         network = cls(widths[0], tensors["edges"].numpy(), widths[1], HazardSettings(**header["settings"]))
@@ -104,7 +104,7 @@ class HazardNetwork(nn.Module):
 
 
 def negative_log_likelihood(eta: Tensor, bins: Tensor, share: Tensor, still_open: Tensor) -> Tensor:
-    """−log p of each wait: it ends in `bins`, or is open after a `share` of that bin."""
+    """Return −log p (W) of waits that ended in `bins` or are censored after a `share` of that bin."""
     come, not_yet = logsigmoid(eta), logsigmoid(-eta)  # (W, B)
     at = bins[:, None]
     before = not_yet.cumsum(1).gather(1, at) - not_yet.gather(1, at)
@@ -120,7 +120,7 @@ def learn_hazard(
     settings: HazardSettings,
     seed: int,
 ) -> HazardNetwork:
-    """A network learned from `waits` with their context (W, C) and evidence (W, B, Q)."""
+    """Train a network on `waits`, in time order, with their context (W, C) and evidence (W, B, Q)."""
     bins = bin_of(waits.seconds, edges)
     share = (waits.seconds - edges[bins]) / np.diff(edges)[bins]
     rows = [
@@ -149,13 +149,13 @@ def learn_hazard(
 
 @torch.no_grad()
 def forecast_masses(network: HazardNetwork, context: np.ndarray, evidence: np.ndarray) -> np.ndarray:
-    """p (W, B): the probability that each wait ends in each bin."""
+    """Return p (W, B), the probability that each wait ends in each bin."""
     parts = []
     for start in range(0, len(context), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
         eta = network(torch.from_numpy(context[rows]), torch.from_numpy(evidence[rows])).double()  # (W, B)
         not_yet = logsigmoid(-eta)
         masses = (logsigmoid(eta) + not_yet.cumsum(-1) - not_yet).exp()
-        masses[..., -1] = 1 - masses[..., :-1].sum(-1)  # whatever outlasts all bins is in the last one
+        masses[..., -1] = 1 - masses[..., :-1].sum(-1)  # the last bin also takes all longer waits
         parts.append(masses)
     return torch.cat(parts).numpy()

@@ -1,17 +1,16 @@
-"""What the stream tells about a node's next wait: one causal pass, compiled, a row at every event of a node.
+"""Features for a node's next wait: one compiled causal pass over the stream, a row at every event of a node.
 
-Two kinds of evidence. The *context* (C columns) describes the moment: how active the node and its partner
-are in each role, how long the node waited lately, what it did last, the hour and the weekday. The *bin
-evidence* (B × 8) describes each bin of the forecast: the share of waits that ended in this bin among those
-that came so far,
+There are two kinds. The *context* (C columns) describes the moment: the activity of the node and its partner
+in each role, the node's recent waits and events, the hour and the weekday. The *bin evidence* (B × 8)
+describes each bin of the forecast: the share of waits that ended in this bin among those that reached it,
 
     h_b = (ended in b) / (reached b),
 
 over all nodes with decays of 3 and 30 days, over waits that began with the same role and type of event, and
-over the node's own waits at two speeds; how many own waits speak for it; and how active the node usually is
-at the hours that the bin covers. Because these shares follow the stream, frozen weights stay calibrated when
-habits change: GitHub's waits of under a second are five times as frequent in the paper's test period as in
-training, which no static model can know.
+over the node's own waits at two decay rates; how many own waits each of these two rests on; and the node's
+usual activity at the hours that the bin covers. These shares are updated with the stream, so frozen weights
+stay calibrated when habits change: GitHub's waits of under a second are five times as frequent in the paper's
+test period as in training.
 """
 
 from typing import NamedTuple
@@ -28,11 +27,11 @@ TAUS = np.array([HOUR / 4, HOUR, 6 * HOUR, DAY, 4 * DAY, 30 * DAY])  # of activi
 BUSY_TAUS = np.array([HOUR / 4, HOUR, DAY])  # of all nodes' activity
 MET_TAUS = np.array([DAY, 30 * DAY])  # of a pair's events
 CROWD_TAUS = np.array([3 * DAY, 30 * DAY])  # of all nodes' waits
-CLASS_TAU = 30 * DAY  # of waits that began alike
-CLASS_PRIOR = 5.0  # so many waits of the crowd stand in for missing ones of a class
+CLASS_TAU = 30 * DAY  # of waits that began with the same role and type of event
+CLASS_PRIOR = 5.0  # prior weight of the crowd's share for a class, in waits
 OWN_DECAYS = np.array([0.9, 0.98])  # per wait, of the node's own waits
-OWN_PRIOR = 2.0  # so many waits of the class stand in for a node's missing ones
-SMOOTHING = np.array([0.5, 0.15, 0.03])  # of the logarithm of a node's waits
+OWN_PRIOR = 2.0  # prior weight of the class's share for a node, in waits
+SMOOTHING = np.array([0.5, 0.15, 0.03])  # of log(1 + wait) of a node
 PROFILE_DECAY, CROWD_PROFILE_DECAY = 0.995, 0.9995  # per event, of the hours of a node and of all
 PROFILE_PRIOR = 5.0
 BURST = 60.0  # events that follow within these seconds form a burst
@@ -40,11 +39,11 @@ GAPS = 5  # latest waits of a node in its context
 KINDS_BACK = 3  # latest events of a node whose role and type are in its context
 LONG_AGO = 1e8  # seconds
 EVIDENCE = 8
-MOST_WAITS = 1 << 18  # whose evidence is kept: bounds memory however long the stream
+MOST_WAITS = 1 << 18  # with features: bounds memory for long streams
 
 
 def node_waits(stream: Stream) -> tuple[Waits, np.ndarray, np.ndarray]:
-    """Both nodes' waits from each communication to their next one, with partner and role at its start.
+    """Return both nodes' waits from each communication to their next one, with partner and role (2E).
 
     Rows are in the stream's order, the acting node (role 0) before the one acted on (role 1).
     """
@@ -56,14 +55,14 @@ def node_waits(stream: Stream) -> tuple[Waits, np.ndarray, np.ndarray]:
 
 
 class Remembered(NamedTuple):
-    """What is known as each of W waits begins: of all waits, or of the `sampled_waits`."""
+    """Features known at the start of each of W waits, which are the `sampled_waits`."""
 
     context: np.ndarray  # (W, C) float32
     evidence: np.ndarray  # (W, B, 8) float32
 
 
 def sampled_waits(waits: int) -> np.ndarray:
-    """Which of so many waits are learned from and forecast: all, or `MOST_WAITS` spread evenly."""
+    """Return the indices of the waits used for learning and scores: all, or `MOST_WAITS` spread evenly."""
     if waits <= MOST_WAITS:
         return np.arange(waits)
     return np.linspace(0, waits - 1, MOST_WAITS).round().astype(np.int64)
@@ -78,7 +77,7 @@ def remember_waits(
     edges: np.ndarray,
     week_hour: float,
 ) -> Remembered:
-    """One pass over the beginnings of `waits`; their ends are known only when the next one begins.
+    """Compute features in one causal pass over `waits`: a wait counts only once the node's next one begins.
 
     `kind` (W) numbers role and type of the event that begins each wait, from 0 to `kinds` − 1; `week_hour` is
     when the stream's clock starts, in hours since Monday's midnight. Rows are those of `sampled_waits`.
@@ -98,7 +97,7 @@ def remember_waits(
 
 
 def remember_events(events: Events, edges: np.ndarray) -> tuple[Waits, Remembered]:
-    """The waits of all nodes of a stream, and what is known as each of `sampled_waits` begins."""
+    """Return the waits of all nodes of a stream and the features of the `sampled_waits`."""
     stream = events.stream
     waits, partner, role = node_waits(stream)
     types = len(events.types)
@@ -108,7 +107,7 @@ def remember_events(events: Events, edges: np.ndarray) -> tuple[Waits, Remembere
 
 
 def context_width(kinds: int) -> int:
-    """C, for so many roles and types of events."""
+    """Return C for this number of `kinds` (role × event type)."""
     activity = 2 * 2 * len(TAUS) + 1
     waits = GAPS + 2 * len(SMOOTHING) + 2 + 2
     clock = 4 + 7 + len(BUSY_TAUS)
@@ -116,13 +115,13 @@ def context_width(kinds: int) -> int:
 
 
 class Memory(NamedTuple):
-    """N nodes, P pairs, K roles and types; sums fade from the last time that they were touched."""
+    """State of the pass for N nodes, P pairs and K kinds (role × event type); sums decay exponentially."""
 
     activity: np.ndarray  # (N, 2, T) by role
     last: np.ndarray  # (N, 2) seconds, by role
     count: np.ndarray  # (N)
     gaps: np.ndarray  # (N, GAPS) the latest first
-    mean: np.ndarray  # (N, 3) of the logarithm of waits
+    mean: np.ndarray  # (N, 3) of log(1 + wait), by smoothing
     variance: np.ndarray  # (N, 3)
     burst: np.ndarray  # (N) events of the burst so far
     kinds: np.ndarray  # (N, KINDS_BACK) int64, the latest first
@@ -135,11 +134,11 @@ class Memory(NamedTuple):
     own: np.ndarray  # (N, 2, 2, B): by decay; ended in, reached
     profile: np.ndarray  # (N, 24)
     crowd_profile: np.ndarray  # (24)
-    hours: np.ndarray  # (49) room to work in
+    hours: np.ndarray  # (49) scratch space
 
 
 def new_memory(nodes: int, bins: int, kinds: int, pairs: int) -> Memory:
-    """Nothing has happened."""
+    """Return the state before the first event."""
     crowd = np.full((2, 2, bins), 1e-3)
     crowd[1] = 1e-2
     return Memory(
@@ -166,9 +165,9 @@ def new_memory(nodes: int, bins: int, kinds: int, pairs: int) -> Memory:
 
 @njit(cache=True)
 def follow_waits(node, partner, pair, kind, began, edges, week_hour, memory, place, remembered):  # noqa: ANN001, ANN201 - compiled for these arrays
-    """The pass: fade what all share, end the node's wait, enter the event, say what is known now.
+    """Run the pass: decay shared sums, end the node's open wait, add the event, write its features.
 
-    `place` (W) is where that is written for each wait, −1 if nowhere.
+    `place` (W) is the row of `remembered` for each wait, −1 for none.
     """
     now = began[0] if len(began) else 0.0
     kinds = len(memory.alike)
@@ -208,7 +207,7 @@ def follow_waits(node, partner, pair, kind, began, edges, week_hour, memory, pla
 
 @njit(cache=True)
 def end_wait(memory, a, wait, at, edges):  # noqa: ANN001, ANN201
-    """The wait that an event of `a` ends becomes known."""
+    """Add the wait that an event of `a` at `at` ends to the sums of the crowd, its class and the node."""
     bins = len(edges) - 1
     where = min(max(np.searchsorted(edges, wait, side="right") - 1, 0), bins - 1)
     began = memory.kinds[a, 0]
@@ -235,7 +234,7 @@ def end_wait(memory, a, wait, at, edges):  # noqa: ANN001, ANN201
 
 @njit(cache=True)
 def describe(memory, a, b, pair, role, at, before, hour, weekday, context):  # noqa: ANN001, ANN201
-    """The context of the moment; `before` (2) is when `a` acted and was acted on last, without this event."""
+    """Write the `context` row; `before` (2) is when `a` last acted and was acted on before this event."""
     idle = min(at - memory.last[b].max(), LONG_AGO)
     column = 0
     for either in range(2):
@@ -282,7 +281,7 @@ def describe(memory, a, b, pair, role, at, before, hour, weekday, context):  # n
 
 @njit(cache=True)
 def weigh_bins(memory, a, hour, edges, evidence):  # noqa: ANN001, ANN201
-    """The evidence of each bin for the wait that `a` begins now, at this hour of the day."""
+    """Write the `evidence` (B, 8) for the wait that `a` begins at this hour of the day."""
     prior = memory.crowd_profile / memory.crowd_profile.sum() * PROFILE_PRIOR
     level = (memory.profile[a].sum() + PROFILE_PRIOR) / 24.0
     for h in range(48):
@@ -312,13 +311,13 @@ def weigh_bins(memory, a, hour, edges, evidence):  # noqa: ANN001, ANN201
 
 @njit(cache=True)
 def bounded_logit(share: float) -> float:
-    """log(p / (1 − p)) of a remembered share, bounded."""
+    """Return log(p / (1 − p)) of a share clamped to [1e-4, 1 − 1e-4]."""
     share = min(max(share, 1e-4), 1 - 1e-4)
     return np.log(share / (1 - share))
 
 
 @njit(cache=True)
 def profile_at_hour(cumulative: np.ndarray, hour: float) -> float:
-    """A remembered cumulative hourly profile, read between its hours."""
+    """Interpolate a cumulative hourly profile linearly at `hour`."""
     whole = min(int(hour), 47)
     return cumulative[whole] + (cumulative[whole + 1] - cumulative[whole]) * min(hour - whole, 1.0)

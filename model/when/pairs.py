@@ -1,15 +1,15 @@
-"""When a acts on b next: a rate over bins of the time ahead, from what the past says of the pair.
+"""Waiting time until a acts on b next: a piecewise-constant rate from statistics of the pair's history.
 
 With r_j = exp(η_j) events per day in bin j of the time ahead, and d_j the days of a time s that lie in it,
 
     P(a→b within s) = 1 − exp(−Σ_j r_j d_j),
 
-the rate of the last bin going on for ever. A wait that ends after s, in bin j, has likelihood
-r_j exp(−Σ_i r_i d_i), one that is still open after s has exp(−Σ_i r_i d_i). η comes from a small network of
-the statistics of `model.history` at the moment of asking. How pairs that had just met came out within a day
-corrects the probability p of an event within a day from then on (`model.when.reliability`). With q instead of
-p, both sides of the day keep their shape: P(within s) becomes q P(within s)/p for a shorter time s, and
-P(not within s) becomes (1 − q) P(not within s)/(1 − p) for a longer one.
+where the last bin has no end. A wait that ends after s, in bin j, has likelihood r_j exp(−Σ_i r_i d_i); one
+that is censored at s has exp(−Σ_i r_i d_i). η comes from a small network of the statistics of `model.history`
+at the moment of the query. The outcomes of pairs that had just met calibrate the probability p of an event
+within a day for later forecasts (`model.when.reliability`). With q instead of p, both sides of the day keep
+their shape: P(within s) becomes q P(within s)/p for a shorter time s, and P(not within s) becomes
+(1 − q) P(not within s)/(1 − p) for a longer one.
 
     hazard = learn_pairs(events, end, PairSettings(), seed=0)
     times = forecast_pairs(hazard, reading.ask(node, now).x)
@@ -33,7 +33,7 @@ from model.when.reliability import Reliability
 from model.when.settings import PairSettings
 from pipeline.results.waits import DAY, HORIZONS, masses_between_edges
 
-# Where the rate may change, in days ahead: fine at first, as replies and bursts are; the last bin has no end.
+# Starts of the bins, in days ahead: fine at first, for replies and bursts; the last bin has no end.
 EDGES = np.array([0, 1, 10, 60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_600]) / DAY
 EDGES = np.append(EDGES, [1, 2, 4, 7, 14, 30])
 ROWS_AT_ONCE = 65_536
@@ -41,7 +41,7 @@ TINY = np.finfo(np.float64).tiny
 
 
 class PairHazard(nn.Module):
-    """η (M, B) from statistics (M, F): two hidden layers and a linear skip, on standardized statistics."""
+    """A network for η (M, B) from standardized statistics (M, F): two hidden layers and a linear skip."""
 
     def __init__(self, standard: Standard, settings: PairSettings) -> None:
         super().__init__()
@@ -61,12 +61,12 @@ class PairHazard(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """η (M, B) of standardized statistics."""
+        """Return η (M, B) of standardized statistics."""
         return self.skip(x) + self.network(x)
 
     @torch.no_grad()
     def rates(self, statistics: np.ndarray) -> np.ndarray:
-        """Events per day in each bin (M, B), from statistics (M, F) as a pass gives them."""
+        """Return events per day in each bin (M, B), from raw statistics (M, F)."""
         parts = [
             self(torch.from_numpy(self.standard(statistics[start : start + ROWS_AT_ONCE]))).double()
             for start in range(0, len(statistics), ROWS_AT_ONCE)
@@ -74,7 +74,7 @@ class PairHazard(nn.Module):
         return torch.cat(parts).exp().numpy()
 
     def save(self, path: Path) -> None:
-        """Write everything that `load` needs."""
+        """Write weights, standardization, calibration and settings to `path`."""
         write_tensors(
             {
                 **self.state_dict(),
@@ -88,7 +88,7 @@ class PairHazard(nn.Module):
 
     @classmethod
     def load(cls, path: Path) -> "PairHazard":
-        """The hazard that `save` wrote."""
+        """Return the hazard that `save` wrote, in evaluation mode."""
         tensors, header = read_tensors(path)
         standard = standard_of(tensors)
         if standard is None:
@@ -102,22 +102,22 @@ class PairHazard(nn.Module):
 
 @dataclass(frozen=True)
 class PairTimes:
-    """When a node acts on each candidate."""
+    """Forecasts of the time until a node acts on each of M candidates."""
 
     within: dict[str, np.ndarray]  # (M) by horizon: probability of at least one event
     expected: np.ndarray  # (M) seconds
 
 
 def forecast_pairs(hazard: PairHazard, statistics: np.ndarray) -> PairTimes:
-    """Probabilities within an hour, a day and a week, and the expected time, of each candidate (M).
+    """Return calibrated probabilities within each of `HORIZONS` and the expected time, per candidate (M).
 
-    `statistics` (M, F) are those of a node with its candidates at the moment of asking: `Pass.ask`.
+    `statistics` (M, F) are those of a node with its candidates at the moment of the query: `Pass.ask`.
     """
     rates = hazard.rates(statistics)
     today = within_day(rates)
     corrected = hazard.reliability.corrected(today)
-    more = corrected / np.maximum(today, TINY)  # of what lies within a day
-    less = (1 - corrected) / np.maximum(1 - today, TINY)  # of what does not
+    more = corrected / np.maximum(today, TINY)  # factor for P(within s), s up to a day
+    less = (1 - corrected) / np.maximum(1 - today, TINY)  # factor for P(not within s), s from a day
     within = {}
     for name, horizon in HORIZONS.items():
         waiting = survival(rates, np.full(len(rates), horizon))
@@ -128,23 +128,23 @@ def forecast_pairs(hazard: PairHazard, statistics: np.ndarray) -> PairTimes:
 
 
 def days_in_bins(seconds: np.ndarray) -> np.ndarray:
-    """How many days of each time ahead (M) lie in each bin: (M, B)."""
+    """Return the days of each time ahead (M) that lie in each bin (M, B)."""
     return np.clip(np.asarray(seconds)[:, None] / DAY, EDGES, np.append(EDGES[1:], np.inf)) - EDGES
 
 
 def pair_masses(rates: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The probability (M, E) that each wait ends between two `edges` (E + 1), in seconds."""
+    """Return the probability (M, E) that each wait ends between two `edges` (E + 1), in seconds."""
     ahead = rates @ days_in_bins(edges).T  # (M, E + 1), expected events
     return masses_between_edges(1 - np.exp(-ahead))
 
 
 def within_day(rates: np.ndarray) -> np.ndarray:
-    """P(an event within a day) (M)."""
+    """Return P(an event within a day) (M), before calibration."""
     return 1 - survival(rates, np.full(len(rates), DAY))
 
 
 def moved_to(masses: np.ndarray, edges: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """Masses (M, E) with these probabilities (M) within a day, which is one of the `edges`."""
+    """Rescale masses (M, E) to this `probability` (M) within a day, which must be one of the `edges`."""
     today = edges[1:] <= DAY
     share = np.where(today, masses, 0.0)
     rest = masses - share
@@ -153,12 +153,12 @@ def moved_to(masses: np.ndarray, edges: np.ndarray, probability: np.ndarray) -> 
 
 
 def survival(rates: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """P(no event within `seconds`) (M)."""
+    """Return P(no event within `seconds`) (M)."""
     return np.exp(-(rates * days_in_bins(seconds)).sum(axis=1))
 
 
 def expected_in_bins(rates: np.ndarray) -> np.ndarray:
-    """∫ P(no event within s) ds over each bin, exactly, in seconds (M, B): their sum is the expected time."""
+    """Return ∫ P(no event within s) ds over each bin, in seconds (M, B); the sum is the expected time."""
     passed = rates[:, :-1] * np.diff(EDGES)  # (M, B − 1), expected events of each bin that ends
     reached = np.exp(-np.cumsum(passed, axis=1))  # (M, B − 1), P(no event before its end)
     reached = np.concatenate([np.ones((len(rates), 1)), reached], axis=1)  # (M, B), before its start
@@ -167,12 +167,12 @@ def expected_in_bins(rates: np.ndarray) -> np.ndarray:
 
 
 def pair_negative_log_likelihood(eta: Tensor, days: Tensor, bins: Tensor, ended: Tensor) -> Tensor:
-    """−log likelihood (M) of waits with `days` (M, B) in each bin, that `ended` in `bins` or are open."""
+    """Return −log likelihood (M) of waits with `days` (M, B) that `ended` in `bins` or are censored."""
     return (eta.exp() * days).sum(1) - ended * eta.gather(1, bins[:, None])[:, 0]
 
 
 def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> PairHazard:
-    """A hazard learned from the events before position `end`."""
+    """Train and calibrate a hazard on the events before position `end`."""
     answers = ask_all(
         events,
         learning_questions(events.stream, end, settings.questions, seed),
@@ -181,7 +181,7 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
         seed,
     )
     standard = Standard.of(answers.statistics)
-    seconds = answers.seconds + 0.5  # whole seconds: an event lies in the middle of its own
+    seconds = answers.seconds + 0.5  # event times are whole seconds: take the middle
     days = days_in_bins(seconds)
     rows = [
         torch.from_numpy(array)
@@ -196,7 +196,7 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         hazard = PairHazard(standard, settings)
-        # Learning begins at the mean rate: a rare event would otherwise take an epoch to become rare.
+        # Start at the mean rate; otherwise the first epoch is spent on learning that events are rare.
         ended = max(float((~answers.open * answers.weight).sum()), 1.0)
         nn.init.constant_(hazard.skip.bias, np.log(ended / (days.sum(axis=1) * answers.weight).sum()))
         batches = -(-len(answers.seconds) // settings.batch)
@@ -218,7 +218,7 @@ def learn_pairs(events: Events, end: int, settings: PairSettings, seed: int) -> 
 
 
 def remember_outcomes(hazard: PairHazard, answers: Answers) -> None:
-    """Let pairs that had just met, and how they came out, enter what corrects the hazard."""
+    """Calibrate the hazard on the outcomes of pairs that had just met."""
     again = np.flatnonzero(answers.just_met)
     probability = within_day(hazard.rates(answers.statistics[again]))
     came = ~answers.open[again] & (answers.seconds[again] < DAY)

@@ -1,4 +1,4 @@
-"""Questions about pairs: a node at a moment, with every other node as the target of its next event."""
+"""Queries for pair hazards: a node at a moment, with all other nodes as candidates for its next event."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from model.history.reading import Pass
 from model.rem.audience import MOST, partners_of
 from model.stream import COMMUNICATION, Stream
 
-MOST_ROWS = 4_000_000  # pairs whose statistics are made: bounds the time whatever the number of nodes
+MOST_ROWS = 4_000_000  # bounds the pairs with statistics, and so the time for many nodes
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Nodes and moments in the order of time; `position` events have happened by then."""
+    """Nodes and moments in time order; `position` events have happened by then."""
 
     node: np.ndarray  # (Q) int64
     second: np.ndarray  # (Q) float64
@@ -31,27 +31,27 @@ class Questions:
 
 @dataclass(frozen=True)
 class Answers:
-    """Pairs asked about: their statistics, and the wait until the node acts on the other.
+    """Training rows: a pair's statistics, and the wait until the node acts on the candidate.
 
-    A wait that had not ended when the events stop is `open`: its `seconds` are how long it was seen to last.
+    A wait that has not ended when the events stop is `open` (censored): `seconds` is its observed length.
     """
 
     statistics: np.ndarray  # (M, F) float32
     seconds: np.ndarray  # (M) float64
     open: np.ndarray  # (M) bool
-    weight: np.ndarray  # (M) float64, for how many pairs a row stands
-    moment: np.ndarray  # (M) float64, when it was asked, in seconds
-    just_met: np.ndarray  # (M) bool, whether the event before it is the pair's
+    weight: np.ndarray  # (M) float64, number of pairs that the row represents
+    moment: np.ndarray  # (M) float64, the question's time in seconds
+    just_met: np.ndarray  # (M) bool, the event just before is the pair's
     end: float  # when the events stop
 
 
 def stop(stream: Stream, end: int) -> float:
-    """When the events before position `end` stop, in seconds."""
+    """Return the censoring time, in seconds, of the events before `end`: that of event `end`, or the last."""
     return float(stream.seconds[min(end, len(stream) - 1)])
 
 
 class NextEvents:
-    """The time to the next communication of a node with each other, from any position in a stream."""
+    """An index of the time to a node's next communication with each other node, from any position."""
 
     def __init__(self, stream: Stream, end: int) -> None:
         self.stream, self.end = stream, end
@@ -62,7 +62,7 @@ class NextEvents:
         self.starts = np.searchsorted(stream.u[self.events], np.arange(stream.nodes + 1))
 
     def after(self, node: int, position: int, second: float) -> tuple[np.ndarray, np.ndarray]:
-        """Seconds until `node` acts on each node (N), and whether that had not happened at the end (N)."""
+        """Return seconds until `node` acts on each node (N), and a mask of those censored at the end (N)."""
         events = self.events[self.starts[node] : self.starts[node + 1]]
         later = events[np.searchsorted(events, position) :][::-1]  # the earliest is written last
         seconds = np.full(self.stream.nodes, self.until - second)
@@ -73,21 +73,20 @@ class NextEvents:
 
 
 def after_events(stream: Stream, begin: int, end: int) -> Questions:
-    """The acting node of each communication in `[begin, end)`, asked about as soon as it has happened."""
+    """Return a question about the acting node of each communication in `[begin, end)`, right after it."""
     events = begin + np.flatnonzero(stream.k[begin:end] == COMMUNICATION)
     return Questions(stream.u[events], stream.seconds[events], events + 1)
 
 
 def at_moments(stream: Stream, node: np.ndarray, second: np.ndarray) -> Questions:
-    """Nodes at given moments; an event at that very second has happened."""
+    """Return questions about nodes at given moments; events at that second count as past."""
     return Questions(node, second, np.searchsorted(stream.seconds, second, side="right"))
 
 
 def learning_questions(stream: Stream, end: int, most: int, seed: int) -> Questions:
-    """Half of them nodes at random moments, half of them actors just after an event, before `end`.
+    """Sample questions before `end`: half nodes at random moments, half actors just after an event.
 
-    There are at most as many as events. The first tenth of the time is only observed: the past is too
-    short to learn from.
+    There are at most as many as events (but two or more). The first tenth of the time is history only.
     """
     random = np.random.default_rng([seed, 2_014])
     rows = stream.nodes if stream.nodes <= SMALL else MOST  # of a question
@@ -108,7 +107,7 @@ def learning_questions(stream: Stream, end: int, most: int, seed: int) -> Questi
 
 
 def readings(events: Events, questions: Questions) -> Iterator[tuple[Pass, int, float]]:
-    """Of each question, the history of the events before its position; its node and its second."""
+    """Yield per question the pass over the events before its position, its node and its second."""
     reading = Pass(events)
     for node, second, position in zip(questions.node, questions.second, questions.position, strict=True):
         if position > reading.position:
@@ -117,7 +116,7 @@ def readings(events: Events, questions: Questions) -> Iterator[tuple[Pass, int, 
 
 
 def ask_pairs(events: Events, questions: Questions, targets: np.ndarray) -> np.ndarray:
-    """Statistics (Q, F) of each question's node with one target (Q) each."""
+    """Return statistics (Q, F) of each question's node with its one target (Q)."""
     pairs = zip(readings(events, questions), targets, strict=True)
     return np.concatenate(
         [reading.ask(node, second, others=np.array([target])).x for (reading, node, second), target in pairs]
@@ -125,9 +124,9 @@ def ask_pairs(events: Events, questions: Questions, targets: np.ndarray) -> np.n
 
 
 def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed: int) -> Answers:
-    """All pairs with a past or an event, and `strangers` of the others of each question to stand for them.
+    """Return all pairs with a past or a later event, and per question a weighted sample of `strangers`.
 
-    Statistics see the events before the question's position, waits those before `end`.
+    Statistics use the events before the question's position, waits those before `end`.
     """
     stream, ahead = events.stream, NextEvents(events.stream, end)
     random = np.random.default_rng([seed, 2_015])
@@ -155,7 +154,7 @@ def ask_all(events: Events, questions: Questions, end: int, strangers: int, seed
 def candidates(
     reading: Pass, node: int, still_open: np.ndarray, strangers: int, random: np.random.Generator
 ) -> np.ndarray:
-    """Every node; in a large network the latest partners, those acted on later, and strangers, in order."""
+    """Return all nodes; in a large network the latest partners, later targets and random nodes, sorted."""
     everyone = len(still_open)
     if everyone <= SMALL:
         return np.arange(everyone)
@@ -164,7 +163,7 @@ def candidates(
 
 
 def just_met(stream: Stream, questions: Questions) -> np.ndarray:
-    """The node that each question's node (Q) acts on at that very moment; −1 if it does not."""
+    """Return the node that each question's node (Q) acted on just before, in the same second, else −1."""
     before = questions.position - 1
     acts = (before >= 0) & (stream.u[before] == questions.node) & (stream.k[before] == COMMUNICATION)
     return np.where(acts & (stream.seconds[before] == questions.second), stream.v[before], -1)

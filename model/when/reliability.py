@@ -1,12 +1,12 @@
-"""Forecasts of an event within a day, corrected by how earlier ones came out.
+"""Online calibration of P(an event within a day) by the outcomes of earlier forecasts.
 
-A forecast counts at the two `KNOTS` on the scale of probabilities that it lies between, by nearness. Where
-the n forecasts remembered at a knot had the mean p and a share y of them came, the knot moves by
+A forecast counts at the two nearest `KNOTS` of the probability scale, weighted linearly. If the n forecasts
+at a knot had the mean p and a share y of them came true, the knot moves by
 
     (y − p) n / (n + STIFFNESS),
 
-and what lies between two knots moves with both. A forecast enters the memory when its day is over, whatever
-came, and fades. So the correction goes along with the stream while the weights stay as they were learned.
+with linear interpolation between knots. A forecast is added when its day is over, and decays from then on.
+The calibration thus follows the stream while the network's weights stay frozen.
 """
 
 from dataclasses import dataclass, field
@@ -17,27 +17,27 @@ import numpy as np
 from pipeline.results.waits import DAY
 
 KNOTS = np.linspace(0, 1, 11)
-FADING = 120 * DAY  # seconds in which the memory fades by e
-STIFFNESS = 60.0  # forecasts for which a knot stays where it is
+FADING = 120 * DAY  # seconds, time constant of the decay
+STIFFNESS = 60.0  # prior weight of an unmoved knot, in forecasts
 LARGEST = 1 - 1e-6  # no forecast becomes certain
 
 
 @dataclass
 class Reliability:
-    """What is remembered at each knot: how many forecasts, fading, and how much more came than was said."""
+    """Calibration state of each knot: decayed count of forecasts and sum of outcome minus forecast."""
 
     forecasts: np.ndarray = field(default_factory=lambda: np.zeros(len(KNOTS)))  # (K)
     surplus: np.ndarray = field(default_factory=lambda: np.zeros(len(KNOTS)))  # (K) Σ (came − forecast)
-    moment: float = 0.0  # until when both have faded, in seconds
+    moment: float = 0.0  # of the last decay, in seconds
 
     def corrected(self, probability: np.ndarray) -> np.ndarray:
-        """Probabilities (M) as the memory believes them; the order of any two stays."""
+        """Return calibrated probabilities (M); the mapping is monotone."""
         knots = KNOTS + self.surplus / (self.forecasts + STIFFNESS)
-        knots[0] = 0.0  # what never happens is asked about by nobody, and stays rare
+        knots[0] = 0.0  # the outcomes say little about rare events: 0 stays 0
         return np.interp(probability, KNOTS, np.clip(np.maximum.accumulate(knots), 0, LARGEST))
 
     def enter(self, moment: float, probability: float, came: float) -> None:
-        """A forecast whose day is over at `moment`."""
+        """Add a forecast whose day is over at `moment` and its outcome `came`, 0 or 1."""
         left = exp((self.moment - moment) / FADING)
         self.forecasts *= left
         self.surplus *= left
@@ -49,9 +49,9 @@ class Reliability:
             self.surplus[knot] += share * (came - probability)
 
     def follow(self, began: np.ndarray, probability: np.ndarray, came: np.ndarray, end: float) -> np.ndarray:
-        """Forecasts (M), in the order of time, each corrected by those whose day was over when it was made.
+        """Return calibrated forecasts (M), in time order, each by those whose day was over when it was made.
 
-        Afterwards all whose day is over at `end` are remembered.
+        Afterwards the state includes all forecasts whose day is over at `end`.
         """
         corrected, entered = np.empty(len(began)), 0
         over = np.searchsorted(began + DAY, np.append(began, end), side="right")

@@ -1,4 +1,4 @@
-"""How waiting times are learned. Imports no torch."""
+"""Hyperparameters and identity of waiting-time models. This module must not import torch."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -7,12 +7,12 @@ from typing import Any
 
 from pipeline.lake import WAITS_FACTS
 
-VERSION = 2  # of what is learned and of the files: raise it when one of them changes
+VERSION = 2  # of the models and their files: increase it when either changes
 
 
 @dataclass(frozen=True)
 class HazardSettings:
-    """How a hazard is learned; `skipped` waits at the stream's start only warm its memory up."""
+    """Hyperparameters of node hazards; the first `skipped` waits only warm up the pass."""
 
     bins: int = 40
     epochs: int = 8
@@ -30,10 +30,10 @@ class HazardSettings:
 
 @dataclass(frozen=True)
 class PairSettings:
-    """How a pair hazard is learned.
+    """Hyperparameters of pair hazards.
 
-    `questions` are nodes at a moment, each with all its candidates; of the candidates with neither a past
-    nor an event, `strangers` are kept and stand for all of them.
+    `questions` is the number of nodes at a moment, each with all its candidates. Of the candidates with
+    neither a past nor a later event, `strangers` are sampled and weighted to represent all of them.
     """
 
     questions: int = 12_000
@@ -51,14 +51,14 @@ class PairSettings:
 
 @dataclass(frozen=True)
 class WhenSettings:
-    """How waiting times are learned."""
+    """Hyperparameters of both waiting-time models."""
 
     nodes: HazardSettings = field(default_factory=HazardSettings)
     pairs: PairSettings = field(default_factory=PairSettings)
 
 
 def check(settings: HazardSettings | PairSettings, counts: tuple[str, ...]) -> None:
-    """Refuse numbers that nothing can be learned with; `counts` names those that take 1 or more."""
+    """Raise ValueError for a value out of range; the settings named in `counts` must be 1 or more."""
     for name in counts:
         if getattr(settings, name) < 1:
             raise ValueError(f"{name} takes 1 or more, not {getattr(settings, name)}")
@@ -69,7 +69,7 @@ def check(settings: HazardSettings | PairSettings, counts: tuple[str, ...]) -> N
 
 
 def identity_of_waits(dataset: str, fingerprint: str, settings: WhenSettings) -> dict[str, Any]:
-    """What waiting times are learned from: the same again gives the same files."""
+    """Return the inputs that determine learned waiting times: equal identities give equal files."""
     return {
         "version": VERSION,
         "dataset": dataset,
@@ -79,6 +79,6 @@ def identity_of_waits(dataset: str, fingerprint: str, settings: WhenSettings) ->
 
 
 def is_learned(folder: Path, wanted: dict[str, Any]) -> bool:
-    """Whether the folder holds waiting times that were learned with just these settings."""
+    """Return True if the folder holds finished waiting times with the identity `wanted`."""
     finished = folder / WAITS_FACTS
     return finished.exists() and json.loads(finished.read_text(encoding="utf-8")) == wanted

@@ -1,4 +1,4 @@
-"""Waiting times that a home has learned, read back beside the event table they were learned from."""
+"""Loading of the waiting times that a home has learned from an event table."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from pipeline.lake import WAITS_FACTS
 
 
 def stored_pairs(table: Path, fingerprint: str) -> PairHazard | None:
-    """The pair hazard learned from the event table in the folder `table`; None where there is none."""
+    """Return the pair hazard learned from this event table, or None if it is missing or outdated."""
     folder = table.resolve().parents[1] / "waiting_times" / table.name
     try:
         learned = json.loads((folder / WAITS_FACTS).read_text(encoding="utf-8"))

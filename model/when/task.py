@@ -1,4 +1,4 @@
-"""Learning waiting times as a task: any process that sees the home can do it. Imports no torch by itself."""
+"""Waiting-time learning as a cluster task. Torch is imported only when there is something to learn."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from pipeline.storage import things
 
 
 def waiting_times_task(dataset: str) -> Task[dict[str, Any]]:
-    """Learn when nodes and pairs of a dataset have their next event; it returns waiting_times.json."""
+    """Return the task that learns a dataset's waiting times; its result is waiting_times.json's content."""
     return Task(
         f"waiting times of {dataset}",
         learn_waits,
@@ -21,7 +21,7 @@ def waiting_times_task(dataset: str) -> Task[dict[str, Any]]:
 
 
 def learn_waits(lake: Lake, dataset: str, log: Log | None) -> dict[str, Any]:
-    """The task: what was learned from this event table before costs no import of torch."""
+    """Learn a dataset's waiting times unless they are up to date; return their identity."""
     wanted = wanted_waits(lake, dataset)
     if is_learned(lake.waiting_times(dataset), wanted):
         if log is not None:
@@ -33,5 +33,5 @@ def learn_waits(lake: Lake, dataset: str, log: Log | None) -> dict[str, Any]:
 
 
 def wanted_waits(lake: Lake, dataset: str) -> dict[str, Any]:
-    """What the waiting times of a dataset are to be learned from: its event table as it is now."""
+    """Return the identity of waiting times learned from the dataset's current event table."""
     return identity_of_waits(dataset, present_fingerprint(lake, dataset), WhenSettings())

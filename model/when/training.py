@@ -1,4 +1,4 @@
-"""Waiting times of a dataset: both hazards learned from its event table, scored, and kept in one folder."""
+"""Training of a dataset's waiting times: both hazards are learned, scored and stored in one folder."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ Scored = tuple[pl.DataFrame, pl.DataFrame]
 
 @dataclass(frozen=True)
 class Period:
-    """Waits that begin in the events `[begin, end)` are forecast by what was learned before `begin`."""
+    """A split with events `[begin, end)`; its waits are forecast by hazards learned before `begin`."""
 
     split: str
     begin: int
     end: int
 
     def moments(self, stream: Stream) -> tuple[float, float]:
-        """When it begins and ends, in seconds: after the last event if it is the last period."""
+        """Return its begin and end in seconds; the last period ends a second after the last event."""
         last = float(stream.seconds[-1]) + 1
         begin, end = (
             float(stream.seconds[at]) if at < len(stream) else last for at in (self.begin, self.end)
@@ -45,7 +45,7 @@ class Period:
 
 
 def periods(stream: Stream) -> Iterator[Period]:
-    """Validation, forecast after training, and test, forecast after both; without those that are empty."""
+    """Yield validation and test, without periods that have no communication."""
     validation, test = stream.splits
     for period in (Period(VALIDATION, validation, test), Period(TEST, test, len(stream))):
         if (stream.k[period.begin : period.end] == COMMUNICATION).any():
@@ -53,7 +53,7 @@ def periods(stream: Stream) -> Iterator[Period]:
 
 
 def split_waits(waits: Waits, period: Period, stream: Stream) -> tuple[Waits, Waits, np.ndarray]:
-    """The waits known when the period begins, those that begin in it as known at its end, and their rows."""
+    """Return the waits seen before the period, those that begin in it, seen until its end, and their rows."""
     begin, end = period.moments(stream)
     until_end = waits.seen_until(end)
     rows = np.flatnonzero(until_end.began >= begin)
@@ -66,10 +66,10 @@ def learn_waiting_times(
     settings: WhenSettings | None = None,
     log: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Learn when nodes and pairs have their next event, and return what waiting_times.json says.
+    """Learn the waiting times of nodes and pairs; return the content of waiting_times.json.
 
-    Scores of validation are of hazards that saw training alone, scores of test of the hazards that stay,
-    which saw both. What was learned before from the same table and settings is not learned again.
+    Validation scores are those of hazards fitted on training events only; test scores are those of the stored
+    hazards, fitted on training and validation. Up-to-date waiting times are not learned again.
     """
     torch.set_num_threads(1)
     settings = settings or WhenSettings()
@@ -99,14 +99,14 @@ def learn_waiting_times(
 
 
 def stored_rows(rows: pl.DataFrame, table: Table, stream: Stream) -> pl.DataFrame:
-    """`rows` as the result table is stored."""
+    """Return `rows` with dataset, fingerprint and table end, cast to the stored schema of `table`."""
     names = {"dataset": pl.lit(stream.name), FINGERPRINT.name: pl.lit(stream.fingerprint)}
     names |= {TABLE_END.name: pl.lit(stream.moment(len(stream)))}
     return table.stored().cast(rows.with_columns(**names))
 
 
 def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> tuple[HazardNetwork, Scored]:
-    """The hazard of nodes learned before the period, and the scores of the period's waits."""
+    """Return the node hazard learned before the period and the scores of the period's waits."""
     waits = node_waits(events.stream)[0]
     earlier, judged, rows = split_waits(waits, period, events.stream)
     edges = bin_edges(earlier, settings.nodes.bins)
@@ -130,16 +130,16 @@ def nodes_of_period(events: Events, period: Period, settings: WhenSettings) -> t
 
 
 def pair_waits(stream: Stream) -> Waits:
-    """From each communication a→b to the next a→b."""
+    """Return the wait from each communication a→b to the next a→b."""
     events = stream.k == COMMUNICATION
     pair = stream.u[events] * stream.nodes + stream.v[events]
     return waits_between(pair, np.floor(stream.seconds[events]), float(stream.seconds[-1]))
 
 
 def pairs_of_period(events: Events, period: Period, settings: WhenSettings) -> tuple[PairHazard, Scored]:
-    """The hazard of pairs learned before the period, and the scores of the period's waits.
+    """Return the pair hazard learned before the period and the scores of the period's waits.
 
-    What corrects the hazard has gone along to the period's end.
+    The calibration of the returned hazard includes outcomes up to the period's end.
     """
     stream = events.stream
     waits = pair_waits(stream)
