@@ -82,7 +82,9 @@ def explained(spec: AssetSpec, settings: Settings) -> AssetSpec:
     page = PAGES.get(spec.key.path[-1])
     if page is None:
         return spec
-    metadata: dict[str, Any] = {"docs": MetadataValue.path(DOCS / page.document)}
+    metadata: dict[str, Any] = {}
+    if (document := DOCS / page.document).exists():  # an installed wheel has no docs
+        metadata["docs"] = MetadataValue.path(document)
     if place := files(spec, settings.lake):
         metadata["files"] = MetadataValue.path(place.absolute())
     if spec.group_name == "results" and spec.key.path[-1] != "report":

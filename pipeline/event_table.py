@@ -133,7 +133,7 @@ def build_event_table(
     own_columns: Mapping[str, Sequence[str]] | None = None,
     node_values: pl.DataFrame | None = None,
 ) -> EventTable:
-    """Number nodes and events, split events by time, compute statistics, and validate the result.
+    """Assign numbers to nodes and events, split events by time, compute statistics, and validate the result.
 
     `rows` has source, target, type, kind, created_at (naive, on the split's clock); simultaneous events keep
     their order. The position in `node_names` is the node id; every name must be in it. `associations` has

@@ -112,7 +112,7 @@ def interaction_colours(interactions: Sequence[str]) -> list[str]:
 
 
 def renumbered(svg: str) -> str:
-    """Number an SVG's clip paths from 0, because Vega continues numbering from one drawing to the next."""
+    """Renumber an SVG's clip paths from 0: Vega continues numbering from one drawing to the next."""
     numbers: dict[str, int] = {}
     return re.sub(
         r'((?:url\(#|id=")clip)(\d+)',
