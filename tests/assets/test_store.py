@@ -1,4 +1,4 @@
-"""Where runs are kept is one setting."""
+"""The store of runs: SQLite files of the home, or the database that LDG_STORE names."""
 
 import sys
 from multiprocessing.synchronize import Barrier
