@@ -2,7 +2,7 @@
 
 import sys
 
-from assets.cli import main
+from assets.cli import program
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["run"], program="python -m assets")
+    program(sys.argv[1:] or ["run"], name="python -m assets")

@@ -3,6 +3,7 @@
 Commands import heavy libraries inside their functions, so that `--help` is fast.
 """
 
+import atexit
 import os
 import sys
 import traceback
@@ -57,6 +58,20 @@ for command in (
     *(list_names, report, page, sample, dev, serve, store, storage, scheduler, worker, doctor),
 ):
     ldg.add_command(command)
+
+
+def program(arguments: Sequence[str] | None = None, name: str = "ldg") -> NoReturn:
+    """Run `ldg` as a process of its own.
+
+    While the interpreter ends, DuckDB's bindings may list objects of theirs as leaked: that is not shown.
+    """
+    atexit.register(silence_errors)
+    main(arguments, name)
+
+
+def silence_errors() -> None:
+    """Discard what is written to standard error from now on."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "ldg") -> NoReturn:

@@ -19,7 +19,7 @@ from pipeline.following.window import DAY, Window
 from pipeline.lake import Lake, read_parquet, write_parquet
 from pipeline.settings import Settings
 from pipeline.sources.gharchive.account import account_path
-from tests.command import clean_environment, environment_changed, ldg
+from tests.command import clean_environment, environment_changed, ldg, ldg_process
 from tests.followed_world import store_followed
 from tests.todays_archive import World, write_days
 from tests.whole_system import run_ldg
@@ -66,6 +66,13 @@ def test_a_folder_is_followed_up_to_the_newest_day_that_it_has(followed_folder: 
     assert not account_path(Lake(home), LAST + DAY).exists(), "no later hour is asked for"
     later = ldg("--home", home, "follow", "--from", "2026-06-12", "--to", "2026-06-20")
     assert (later.returncode, "after the last day, 2026-06-11" in later.stderr) == (2, True)
+
+
+def test_nothing_is_printed_after_the_last_sentence(followed_home: Path) -> None:
+    assert ldg("--home", followed_home, "follow", "--undo-from", str(LAST)).returncode == 0
+    ended = ldg_process("--home", followed_home, *FOLLOW)
+    assert ended.stdout.endswith(f"Followed {LAST} to {LAST}; `ldg forecast NAME` says who is next\n")
+    assert ended.stderr.endswith("warehouse.duckdb is built from the followed days\n")
 
 
 def test_a_folder_without_hour_files_is_refused(tmp_path: Path) -> None:
